@@ -1,4 +1,4 @@
-"""The shape of the house: imports run one way, heavy libraries load late, every module says what it is for."""
+"""The shape of the house: imports run one way, heavy libraries load late, every module has a docstring."""
 
 import ast
 import subprocess
@@ -71,9 +71,10 @@ def test_tasks_and_rewards_load_nothing_heavy() -> None:
     names = [str(path.relative_to(ROOT).with_suffix("")).replace("/", ".") for path in FILES]
     light = [name.removesuffix(".__init__") for name in names if name.startswith(("tasks.", "rewards."))]
     assert light
-    assert loaded_by("import importlib\nfor name in " + repr(light) + ": importlib.import_module(name)") == set()
+    assert loaded_by(f"import importlib\nfor name in {light!r}: importlib.import_module(name)") == set()
 
 
 def test_help_loads_nothing_heavy() -> None:
-    code = "import sys\nfrom train.cli import main\nsys.argv = ['askrl', '--help']\ntry:\n main()\nexcept SystemExit as end:\n assert not end.code"
+    code = "import sys\nfrom train.cli import main\nsys.argv = ['askrl', '--help']\n"
+    code += "try:\n main()\nexcept SystemExit as end:\n assert not end.code"
     assert loaded_by(code) == set()
