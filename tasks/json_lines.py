@@ -1,0 +1,72 @@
+"""Strict reading of JSON and of JSON-lines files."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import InputError
+
+
+def loads(text: str) -> Any:
+    """Parse JSON from any source; every failure is a `ValueError`.
+
+    Stricter than `json.loads`: NaN, Infinity and numbers beyond the float range are refused. Safer: nesting that
+    exhausts the stack and integers beyond Python's digit limit are ordinary failures too.
+    """
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (row number, object) for each line of a JSON-lines file; rows count from 1, blank lines included.
+
+    Raises `InputError`, naming file and row, for a file that is missing, unreadable or has no rows, and for a row
+    that is not UTF-8, not JSON or not an object.
+    """
+    path = Path(path)
+    empty = True
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    empty = False
+                    yield number, _parse_line(line, f"{path}, row {number}")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; check the path") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a JSON-lines file") from None
+    if empty:
+        raise InputError(f"{path}: the file has no rows; it needs one JSON object on each line")
+
+
+def _parse_line(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        row = loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from None
+    except ValueError as error:
+        raise InputError(f"{where}: not valid JSON ({error}); write one JSON object on each line") from None
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: expected a JSON object, found {_JSON_NAMES[type(row)]}")
+    return row
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError("a number beyond the float range")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_JSON_NAMES: dict[type, str] = {
+    list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null",
+}
