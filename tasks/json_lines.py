@@ -68,5 +68,10 @@ def _finite(digits: str) -> float:
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _JSON_NAMES: dict[type, str] = {
-    list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null",
+    list: "a list",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
 }

@@ -127,7 +127,8 @@ class _Builder:
         else:
             hints = [arguments[0] if arguments else Any] * len(value)
         items = [
-            self.value(item, hint, f"{path}.{i}") for i, (item, hint) in enumerate(zip(value, hints, strict=True))
+            self.value(item, hint, f"{path}.{i}")
+            for i, (item, hint) in enumerate(zip(value, hints, strict=True))
         ]
         return items if kind is list else tuple(items)
 

@@ -122,14 +122,18 @@ class _Reader:
             try:
                 tool = loads(raw)
             except ValueError as error:
-                raise InputError(f"{self.where}: the tool is not valid JSON ({error}); write one JSON object") from None
+                raise InputError(
+                    f"{self.where}: the tool is not valid JSON ({error}); write one JSON object"
+                ) from None
         if not isinstance(tool, Mapping):
             raise self.fail("the tool", tool, "it must be an object with name, description and parameters")
         source = tool
         if "function" in tool and "name" not in tool:
             tool = tool["function"]
             if not isinstance(tool, Mapping):
-                raise self.fail("key 'function'", tool, "it must be an object with name, description and parameters")
+                raise self.fail(
+                    "key 'function'", tool, "it must be an object with name, description and parameters"
+                )
         name = tool.get("name")
         if not isinstance(name, str) or not name.strip():
             raise self.fail("key 'name'", name, "give the tool's name as a string")
@@ -146,7 +150,9 @@ class _Reader:
             source=source,
         )
 
-    def properties(self, schema: Mapping[str, Any], beside: object, key: str, depth: int) -> tuple[Parameter, ...]:
+    def properties(
+        self, schema: Mapping[str, Any], beside: object, key: str, depth: int
+    ) -> tuple[Parameter, ...]:
         """Read an object's properties; `beside` is a `required` list that stands outside of the schema."""
         lists = [self.required(schema.get("required"), key), self.required(beside, key)]
         listed = None if lists == [None, None] else {name for names in lists for name in names or ()}
@@ -189,11 +195,13 @@ class _Reader:
     def parameter(self, name: str, schema: object, key: str, depth: int) -> tuple[Parameter, bool]:
         """Read one parameter; also returns whether its own text makes it optional (a default, "optional")."""
         if depth > MAX_DEPTH:
-            raise InputError(f"{self.where}: key '{key[:60]}...' is nested more than {MAX_DEPTH} levels; flatten it")
+            raise InputError(
+                f"{self.where}: key '{key[:60]}...' is nested more than {MAX_DEPTH} levels; flatten it"
+            )
         if schema is True:
             schema = {}
         if not isinstance(schema, Mapping):
-            raise self.fail(f"key '{key}'", schema, "it must be an object such as {\"type\": \"string\"}")
+            raise self.fail(f"key '{key}'", schema, 'it must be an object such as {"type": "string"}')
         schema, nullable = self.flatten(schema, key)
         kind, inner, optional, null = self.type(schema, key)
         nullable = nullable or null
@@ -226,7 +234,11 @@ class _Reader:
             members = schema.get(word)
             if members is None:
                 continue
-            if not isinstance(members, list) or not members or not all(isinstance(m, Mapping) for m in members):
+            if (
+                not isinstance(members, list)
+                or not members
+                or not all(isinstance(m, Mapping) for m in members)
+            ):
                 raise self.fail(f"key '{key}.{word}'", members, "it must be a list of schemas")
             rest = {name: value for name, value in schema.items() if name != word}
             solid = [m for m in members if str(m.get("type")).lower() not in _NULLS]
