@@ -1,0 +1,1 @@
+"""How far a policy got: metrics, calibration, and the When2Call protocols."""
