@@ -1,0 +1,55 @@
+"""The class reward against a label corrected by its own call's certainty (extension of arXiv 2511.08798).
+
+On rows labelled call or ask that carry a call, with s the support of that call by the user's text:
+
+    P(call) = (1 - trust) * [label is call] + trust * s
+    P(ask)  = (1 - trust) * [label is ask]  + trust * (1 - s)
+
+and the completion earns P of its action, 0 for another one. Other rows earn the plain class reward. `trust` 0
+is the label as it stands, 1 the text alone. Stands in place of `action_class`.
+"""
+
+from dataclasses import dataclass
+
+from rewards import action_class
+from rewards.feasibility import EPSILON, Support
+from rewards.grounding import Rule
+from rewards.label_certainty import label_support
+from rewards.score import Score
+from tasks.completion import Completion
+from tasks.errors import InputError
+from tasks.tool_task import ToolTask
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How much the text may overrule the label, and how the text is read."""
+
+    trust: float = 0.5
+    support: Support = "share"
+    grounding: Rule = "loose"
+    epsilon: float = EPSILON
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.trust <= 1.0:
+            raise InputError(f"trust is {self.trust}; it must lie in [0, 1]")
+
+
+def RANGE(config: Config) -> tuple[float, float]:
+    """0 to 1."""
+    return 0.0, 1.0
+
+
+def REPLACES(config: Config) -> tuple[str, ...]:
+    """The rewards that this one stands in place of."""
+    return ("action_class",)
+
+
+def score(task: ToolTask, completion: Completion, config: Config) -> Score:
+    """The probability that the completion's action is right, given the label and the text."""
+    s = label_support(task, config.grounding, config.support, config.epsilon)
+    if s is None:
+        return action_class.score(task, completion, action_class.Config())
+    called = (1.0 - config.trust) * (task.gold == "tool_call") + config.trust * s
+    earned = {"tool_call": called, "request_for_info": 1.0 - called}.get(completion.action, 0.0)
+    return Score(earned, {"label_support": s}, f"{completion.action} is right with chance {earned:.3g}")
