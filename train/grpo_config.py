@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from rewards import stack
+from rewards.feasibility import Support
+from rewards.grounding import Rule
 from tasks.errors import InputError
 from train.trl_fields import trainer_arguments
 
@@ -46,10 +49,10 @@ class Advantage:
 
     row_weight: Literal["none", "label_certainty"] = "none"
     """`label_certainty` (an extension) multiplies a row's advantages by the certainty of its label."""
-    grounding: Literal["whole", "half"] = "whole"
-    """How a value counts as supported by the text: all of its tokens in a row, or half of them."""
-    support: Literal["product", "share"] = "product"
-    """Over the required arguments: the product of their certainties, or the share that is supported."""
+    grounding: Rule = "loose"
+    """How the text supports a value, see `rewards.grounding`."""
+    support: Support = "share"
+    """How the arguments of a call come to one number, see `rewards.feasibility`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,5 @@ class Config:
                 raise InputError(f"trainer.{key} is not for a recipe: {reason}")
         if self.max_prompt_length is not None and self.max_prompt_length < 1:
             raise InputError(f"max_prompt_length is {self.max_prompt_length}; it is at least 1 token")
-        if not self.rewards:
-            raise InputError("rewards is empty; name at least one")
+        stack.build(self.rewards)
         object.__setattr__(self, "trainer", trainer_arguments(self.trainer))

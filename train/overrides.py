@@ -15,7 +15,7 @@ def apply(document: dict[str, Any], arguments: Iterable[str]) -> None:
     for argument in arguments:
         key, equals, value = argument.partition("=")
         steps = key.split(".")
-        if not equals or key.startswith("-") or not all(steps):
+        if not equals or key.startswith("-") or not all(steps) or steps[0] == "launch":
             raise InputError(f"argument {argument!r}: not an override; write key.sub=value")
         where: Any = document
         for depth, step in enumerate(steps):

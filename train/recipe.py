@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rewards import stack
 from tasks.errors import InputError
 from tasks.strict import build, closest
 from train import overrides
@@ -74,6 +75,8 @@ def load(file: str | Path, arguments: Sequence[str] = ()) -> Recipe:
         document["model"] = _model(document["model"], where, base)
     if isinstance(document.get("task"), dict):
         document["task"] = _task(document["task"], where, base)
+    if isinstance(document.get("rewards"), list):
+        document["rewards"] = _rewards(document["rewards"], where)
     if isinstance(document.get("trainer"), dict):
         _find_trainer_files(document["trainer"], where, base)
     return Recipe(path, str(job), build(module.Config, document, where, base))
@@ -175,6 +178,22 @@ def task_module(use: object, where: str = "task") -> ModuleType:
             f"{closest(use, ('when2call', 'mini'))}"
         )
     return module
+
+
+def _rewards(entries: list[Any], where: str) -> list[dict[str, Any]]:
+    """The `rewards:` list with the defaults of our own rewards."""
+    specs = stack.build(entries, f"{where}: rewards").specs
+    return [
+        {"use": spec.use, "weight": spec.weight, "warmup_steps": spec.warmup_steps, **_reward_options(spec)}
+        for spec in specs
+    ]
+
+
+def _reward_options(spec: stack.RewardSpec) -> dict[str, Any]:
+    if "." in spec.use:
+        return dict(spec.options)  # the user's own: whether it has a Config is theirs to say
+    config = importlib.import_module(f"rewards.{spec.use}").Config
+    return dict(plain(build(config, spec.options, spec.use)))
 
 
 def _find_trainer_files(trainer: dict[str, Any], where: str, base: Path) -> None:

@@ -1,0 +1,97 @@
+"""`askrl`: run, check, score, bench. Every command imports what it needs when it is called."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from train import launch, reported
+
+_RECIPE = "a recipe (YAML)"
+_OVERRIDES = "changes to the recipe, as if written in it: trainer.max_steps=10 rewards.2.weight=0.5"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and run the command; the exit code is 0, or 2 for bad input."""
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments)
+    # argparse takes `RECIPE --num-processes 2 key=value` for the end of the overrides at the flag.
+    if any(argument.startswith("-") for argument in rest) or (rest and not hasattr(options, "overrides")):
+        parser.error(f"unknown arguments: {' '.join(rest)}")
+    if rest:
+        options.overrides += rest
+    with reported():
+        return int(options.command(options) or 0)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="askrl", description="Train language models to know when to ask and what to ask."
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    run = commands.add_parser("run", help="run a recipe in this process")
+    _takes_recipe(run)
+    run.set_defaults(command=_run)
+
+    check = commands.add_parser(
+        "check", help="check a recipe: batch, memory, known failures, rewards; no GPU, network or model"
+    )
+    _takes_recipe(check)
+    check.add_argument(
+        "--num-processes", type=int, default=1, metavar="N", help="ranks (GPUs) of the run; default 1"
+    )
+    check.set_defaults(command=_check)
+
+    score = commands.add_parser("score", help="score completions with a recipe's rewards")
+    score.add_argument("recipe", help=_RECIPE)
+    score.add_argument("file", help='JSON lines: {"task": <row>, "completion": <text>}')
+    score.add_argument("overrides", nargs="*", metavar="key.sub=value", help=_OVERRIDES)
+    score.set_defaults(command=_score)
+
+    bench = commands.add_parser(
+        "bench", help="measure a part of the toolkit; the last line is one JSON object"
+    )
+    bench.add_argument("name", metavar="NAME", help="a module of eval.bench")
+    bench.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the benchmark")
+    bench.set_defaults(command=_bench)
+    return parser
+
+
+def _takes_recipe(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", help=_RECIPE)
+    parser.add_argument("overrides", nargs="*", metavar="key.sub=value", help=_OVERRIDES)
+
+
+def _run(options: argparse.Namespace) -> None:
+    launch(options.recipe, options.overrides)
+
+
+def _check(options: argparse.Namespace) -> None:
+    from train.check import check
+
+    check(options.recipe, options.overrides, options.num_processes)
+
+
+def _score(options: argparse.Namespace) -> None:
+    from train import score
+
+    score.run(options.recipe, options.file, options.overrides)
+
+
+def _bench(options: argparse.Namespace) -> int | None:
+    import importlib
+    import pkgutil
+
+    import eval.bench
+    from tasks.errors import InputError
+    from tasks.strict import closest
+
+    names = [found.name for found in pkgutil.iter_modules(eval.bench.__path__)]
+    if options.name not in names:
+        raise InputError(f"unknown benchmark {options.name!r}; {closest(options.name, names)}")
+    return importlib.import_module(f"eval.bench.{options.name}").run(options.arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
