@@ -1,7 +1,7 @@
 """The action class of an answer in words: ask, refusal or plain answer.
 
-Tested in this order: an explicit request for a value, a stated inability, a question that is no mere offer, else a
-direct answer. The order and the inability words are those of the class counts on When2Call (arXiv 2504.18851).
+Tested in this order: an explicit request for a value, a stated inability, a question that is no mere offer,
+else a direct answer (the four classes of arXiv 2504.18851). The phrases are those of general English.
 """
 
 import re
@@ -18,12 +18,15 @@ def _any(*phrases: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(phrases)})\b")
 
 
-_GIVE = "(?:provide|specify|clarify|confirm|tell me|share|give me|indicate|enter|choose|select|describe|let me know)"
+_GIVE = (
+    "(?:provide|specify|clarify|confirm|tell me|share|give me|indicate|enter|choose|select|describe"
+    "|let me know)"
+)
 _REQUEST = _any(
     rf"(?:could|can|would|will) you (?:(?:please|kindly|also|just|first) )*{_GIVE}",
     r"please (?:kindly |also |just |first )?(?:provide|specify|clarify|tell me|share|indicate)",
     r"(?:please )?let me know (?:the|your|which|what|when|where|who|how (?:many|much|long))",
-    r"(?:i|we)(?:'ll| will)?(?: also| just| first)? need (?:to (?:know|confirm|clarify)|the|your|more|some|you to)",
+    r"(?:i|we)(?:'ll| will)?(?: also| first)? need (?:to (?:know|confirm|clarify)|the|your|more|some|you to)",
 )
 # An apology alone is no refusal: "I'm sorry, there are no such films" answers the question.
 _REFUSAL = _any(
@@ -37,7 +40,8 @@ _REFUSAL = _any(
 _QUESTION_MARKS = ("?", "？", "؟")
 _SENTENCE_END = re.compile(r"(?<=[.!?？؟\n])")
 _OFFER = _any(
-    r"(?:would you like|do you want) (?:me|to (?:see|know|hear|view|try|order|book|proceed|continue)|more|further|help)",
+    r"(?:would you like|do you want) (?:me|more|further|help)",
+    r"(?:would you like|do you want) to (?:see|know|hear|view|try|order|book|proceed|continue)",
     r"(?:shall|should) i (?:go ahead|proceed|continue|book|order|reserve|do)",
     r"(?:how|what)(?: else)? (?:can|may|could) i (?:help|assist|do)",
     r"(?:can|may|could) i (?:help|assist)|anything else|any (?:other|more|further) questions",

@@ -1,4 +1,4 @@
-"""The one parser of what a policy writes: action class, calls and format, for rewards, agents and evaluation alike.
+"""The one parser of what a policy writes: action class, calls, format; for rewards, agents and evaluation.
 
 A completion is `<reasoning>...</reasoning><answer>...</answer>`; a call stands inside the answer as Qwen's
 `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`. Completions without these blocks, bare calls and
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.action_text import ACTIONS, Action, classify
-from tasks.json_lines import loads
+from tasks.json_text import loads
 from tasks.tool_types import UNKNOWN, ToolCall
 
 __all__ = ["ACTIONS", "Action", "Completion", "parse", "render"]
@@ -33,7 +33,8 @@ class Completion:
     """What a completion does.
 
     `calls` is empty for a tool_call whose JSON cannot be read. `well_formed`: exactly one reasoning block, then
-    exactly one answer block, both closed, with nothing but white space around them; else `problem` is a short phrase.
+    exactly one answer block, both closed, nothing but white space around them; else `problem` says in a short
+    phrase what is wrong.
     """
 
     action: Action
@@ -53,8 +54,8 @@ class Completion:
 def parse(text: str) -> Completion:
     """Read a completion; never raises.
 
-    What stands in a thought (`<reasoning>`, `<think>`, closed or not) is never a call. The first answer or bare call
-    after the thoughts counts. An unclosed answer runs to the end. Any call tag makes it a tool_call.
+    What stands in a thought (`<reasoning>`, `<think>`, closed or not) is never a call. The first answer or
+    bare call outside of thoughts counts. An unclosed answer runs to the end. A call tag makes it a tool_call.
     """
     tags = list(_TAG.finditer(text))
     problem = _format_problem(text, tags)
@@ -121,7 +122,7 @@ def _split_thoughts(text: str, tags: list[re.Match[str]]) -> tuple[str, str]:
 
 
 def _first_answer(rest: str) -> str:
-    """Return the first answer block or bare call of the text outside of thoughts; without either, all of it."""
+    """Return the first answer block or bare call outside of thoughts; where there is neither, all of it."""
     first = _ACTION_OPEN.search(rest)
     if first is None:
         return rest

@@ -1,31 +1,18 @@
-"""Strict reading of JSON and of JSON-lines files."""
+"""Strict reading of JSON-lines files."""
 
-import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tasks.errors import InputError
-
-
-def loads(text: str) -> Any:
-    """Parse JSON from any source; every failure is a `ValueError`.
-
-    Stricter than `json.loads`: NaN, Infinity and numbers beyond the float range are refused. Safer: nesting that
-    exhausts the stack and integers beyond Python's digit limit are ordinary failures too.
-    """
-    try:
-        return _DECODER.decode(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+from tasks.json_text import loads
 
 
 def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (row number, object) for each line of a JSON-lines file; rows count from 1, blank lines included.
 
-    Raises `InputError`, naming file and row, for a file that is missing, unreadable or has no rows, and for a row
-    that is not UTF-8, not JSON or not an object.
+    Raises `InputError`, naming file and row, for a file that is missing, unreadable or has no rows, and for a
+    row that is not UTF-8, not JSON or not an object.
     """
     path = Path(path)
     empty = True
@@ -55,18 +42,6 @@ def _parse_line(line: bytes, where: str) -> dict[str, Any]:
     return row
 
 
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise ValueError("a number beyond the float range")
-    return value
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _JSON_NAMES: dict[type, str] = {
     list: "a list",
     str: "a string",

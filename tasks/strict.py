@@ -20,16 +20,16 @@ _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 def build(cls: type[T], mapping: object, where: str, base: Path | None = None) -> T:
     """Build an instance of the dataclass `cls` from `mapping`, recursively.
 
-    `where` names the source in messages (a file). Relative values of `Path` fields are resolved against `base`.
-    Understands str, int, float, bool, None, Any, Literal, unions, Path, nested dataclasses, tuple, list, and dict or
-    Mapping with string keys. Raises `InputError` for an unknown key (naming the closest known one), a missing key, a
-    value of the wrong type, and a `ValueError` of the class's own `__post_init__`.
+    `where` names the source (a file) in messages; relative values of `Path` fields are resolved against `base`.
+    Understands str, int, float, bool, None, Any, Literal, unions, Path, nested dataclasses, tuple, list, dict
+    and Mapping with string keys. Raises `InputError` for an unknown key (naming the closest known one), a
+    missing key, a value of the wrong type, and for a `ValueError` of the class's own `__post_init__`.
     """
     return typing.cast(T, _Builder(where, base).dataclass(cls, mapping, ""))
 
 
 def closest(name: object, known: Iterable[str]) -> str:
-    """Return a phrase that names what `name` may have been meant to be: the closest known name, or all of them."""
+    """Return a phrase with what `name` may have been meant to be: the closest known name, or all of them."""
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if near:

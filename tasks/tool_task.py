@@ -17,11 +17,11 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ToolTask:
-    """A conversation, the tools at hand and the action that is right (arXiv 2504.18851; rewards: arXiv 2511.08798).
+    """A conversation, the tools at hand and the action that is right (arXiv 2504.18851).
 
     gold_call       the label's call; None unless `gold` is `tool_call`
-    reference_call  what belief=reference judges and the label's certainty is measured on: the gold call on call rows;
-                    on ask rows the row's call with the held-out parameter UNKNOWN, where that can be derived
+    reference_call  the call that belief=reference and the certainty of the label are measured on: the gold call
+                    on call rows; on ask rows the row's call with the held-out parameter UNKNOWN, if derivable
     label_call      the call exactly as the data gives it, on ask rows with its invented value
     held_out        the parameter that an ask row's question leaves out
     answers         candidate answers by class, where the data has them
@@ -57,7 +57,7 @@ class ToolTask:
 
 @dataclass(frozen=True, slots=True)
 class TaskSet:
-    """Tasks in canonical order, what was kept, skipped or derived (by reason), and the SHA-256 of each source."""
+    """Tasks in canonical order, counts of what was kept, skipped and derived, the SHA-256 of each source."""
 
     tasks: tuple[ToolTask, ...]
     counts: Mapping[str, int]

@@ -1,12 +1,8 @@
-"""Tools and calls as types: domains, parameters, schemas, and values coerced to what a parameter declares."""
+"""Tools and calls as types: domains, parameters, schemas (arXiv 2511.08798, the objects of its section 3)."""
 
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
-
-from tasks.json_lines import loads
 
 Json: TypeAlias = Any
 """Any JSON value; in a call's arguments also `UNKNOWN`."""
@@ -43,12 +39,16 @@ MISMATCH = Marker("MISMATCH")
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values that a parameter may take; `low` and `high` (both included) belong to `integer_range`."""
+    """The values that a parameter may take; `low` and `high` (both included) belong to `integer_range`.
+
+    Where `nullable`, null may be given too; it is no choice of its own and does not count in `size`.
+    """
 
     kind: Literal["finite", "boolean", "integer_range", "unbounded"]
     values: tuple[Json, ...] = ()
     low: int | None = None
     high: int | None = None
+    nullable: bool = False
 
     @property
     def size(self) -> int | None:
@@ -63,6 +63,8 @@ class Domain:
 
     def contains(self, value: Json) -> bool:
         """Whether `value`, coerced beforehand, is a member."""
+        if value is None and self.nullable:
+            return True
         if self.kind == "finite":
             return any(same(value, member) for member in self.values)
         if self.kind == "boolean":
@@ -74,7 +76,6 @@ class Domain:
         return True
 
 
-BOOLEAN = Domain("boolean")
 UNBOUNDED = Domain("unbounded")
 
 
@@ -82,8 +83,8 @@ UNBOUNDED = Domain("unbounded")
 class Parameter:
     """One parameter of a tool, or the item or property of one.
 
-    `items` describes an array's members, `properties` an object's; `constraints` holds the JSON Schema keywords that
-    matter only to a reader of the prompt (format, pattern, minimum of a real number, ...).
+    `items` describes the members of an array, `properties` those of an object; `constraints` holds keywords of
+    JSON Schema that matter only to a reader of the prompt (format, pattern, minimum of a real number, ...).
     """
 
     name: str
@@ -94,7 +95,6 @@ class Parameter:
     description: str = ""
     items: "Parameter | None" = None
     properties: tuple["Parameter", ...] = ()
-    nullable: bool = False
     constraints: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
@@ -132,85 +132,3 @@ def same(a: Json, b: Json) -> bool:
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     return bool(a == b)
-
-
-_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
-
-
-def coerce(value: Json, parameter: Parameter) -> Json:
-    """Return `value` in the declared type of `parameter` ("2012" -> 2012, "true" -> True, 100.0 -> 100).
-
-    Returns `MISMATCH` where that is impossible, and `UNKNOWN` for `UNKNOWN`; never raises.
-    """
-    if value is UNKNOWN or parameter.type == "any":
-        return value
-    if value is None:
-        return None if parameter.nullable else MISMATCH
-    try:
-        return _COERCIONS[parameter.type](value, parameter)
-    except (ValueError, OverflowError, RecursionError):
-        return MISMATCH
-
-
-def _string(value: Json, _: Parameter) -> Json:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    number = _number(value, _)
-    return MISMATCH if number is MISMATCH else str(number)
-
-
-def _number(value: Json, _: Parameter) -> Json:
-    if isinstance(value, str):
-        text = value.strip()
-        if not _NUMBER.fullmatch(text):
-            return MISMATCH
-        value = int(text) if text.lstrip("+-").isdecimal() else float(text)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return MISMATCH
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return MISMATCH
-        return int(value) if value.is_integer() else value
-    return value
-
-
-def _integer(value: Json, parameter: Parameter) -> Json:
-    number = _number(value, parameter)
-    return number if isinstance(number, int) else MISMATCH
-
-
-def _boolean(value: Json, _: Parameter) -> Json:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return {"true": True, "false": False}.get(value.strip().lower(), MISMATCH)
-    return MISMATCH
-
-
-def _array(value: Json, parameter: Parameter) -> Json:
-    if isinstance(value, str):
-        value = loads(value)
-    if not isinstance(value, list | tuple):
-        return MISMATCH
-    if parameter.items is None:
-        return list(value)
-    items = [coerce(item, parameter.items) for item in value]
-    return MISMATCH if any(item is MISMATCH for item in items) else items
-
-
-def _object(value: Json, _: Parameter) -> Json:
-    if isinstance(value, str):
-        value = loads(value)
-    return dict(value) if isinstance(value, Mapping) else MISMATCH
-
-
-_COERCIONS = {
-    "string": _string,
-    "integer": _integer,
-    "number": _number,
-    "boolean": _boolean,
-    "array": _array,
-    "object": _object,
-}
