@@ -32,9 +32,9 @@ _CANONICAL = ["<reasoning>", "</reasoning>", "<answer>", "</answer>"]
 class Completion:
     """What a completion does.
 
-    `calls` is empty for a tool_call whose JSON cannot be read. `well_formed`: exactly one reasoning block, then
-    exactly one answer block, both closed, nothing but white space around them; else `problem` says in a short
-    phrase what is wrong.
+    `calls` is empty for a tool_call whose JSON cannot be read. `well_formed`: one reasoning block, then one
+    answer block, both closed, nothing but white space around them; else `problem` says in a short phrase what
+    is wrong.
     """
 
     action: Action

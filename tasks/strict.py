@@ -20,7 +20,7 @@ _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 def build(cls: type[T], mapping: object, where: str, base: Path | None = None) -> T:
     """Build an instance of the dataclass `cls` from `mapping`, recursively.
 
-    `where` names the source (a file) in messages; relative values of `Path` fields are resolved against `base`.
+    `where` names the source (a file) in messages; relative values of `Path` fields are resolved on `base`.
     Understands str, int, float, bool, None, Any, Literal, unions, Path, nested dataclasses, tuple, list, dict
     and Mapping with string keys. Raises `InputError` for an unknown key (naming the closest known one), a
     missing key, a value of the wrong type, and for a `ValueError` of the class's own `__post_init__`.

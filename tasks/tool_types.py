@@ -83,8 +83,8 @@ UNBOUNDED = Domain("unbounded")
 class Parameter:
     """One parameter of a tool, or the item or property of one.
 
-    `items` describes the members of an array, `properties` those of an object; `constraints` holds keywords of
-    JSON Schema that matter only to a reader of the prompt (format, pattern, minimum of a real number, ...).
+    `items` describes the members of an array, `properties` those of an object; `constraints` holds keywords
+    of JSON Schema that matter only to a reader of the prompt (format, pattern, minimum of a number, ...).
     """
 
     name: str
