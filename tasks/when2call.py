@@ -1,4 +1,4 @@
-"""When2Call (arXiv 2504.18851) as tasks: the hub data set `nvidia/When2Call` or local files of its formats."""
+"""When2Call (arXiv 2504.18851) as tasks: the hub data set `nvidia/When2Call`, or files in its formats."""
 
 import hashlib
 import json

@@ -15,7 +15,7 @@ from typing import Any, cast
 from tasks.completion import ACTIONS, parse
 from tasks.errors import InputError
 from tasks.held_out import derive_held_out
-from tasks.json_lines import loads
+from tasks.json_text import loads
 from tasks.tool_schema import UNKNOWN, ToolCall, ToolSchema, parse_tool
 from tasks.tool_task import Message, ToolTask
 

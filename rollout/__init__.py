@@ -1,0 +1,1 @@
+"""How behaviour is produced: generators that turn prompts into completions."""
