@@ -20,8 +20,8 @@ class ToolTask:
     """A conversation, the tools at hand and the action that is right (arXiv 2504.18851).
 
     gold_call       the label's call; None unless `gold` is `tool_call`
-    reference_call  what belief=reference and the certainty of the label are measured on: the gold call on call
-                    rows; on ask rows the row's call with the held-out parameter UNKNOWN, if derivable
+    reference_call  what belief=reference and the certainty of the label are measured on: the gold call on
+                    call rows; on ask rows the call with the held-out parameter UNKNOWN, if derivable
     label_call      the call exactly as the data gives it, on ask rows with its invented value
     held_out        the parameter that an ask row's question leaves out
     answers         candidate answers by class, where the data has them
