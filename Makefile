@@ -23,7 +23,7 @@ demo: $(STAMP)  ## the main job on the miniature: before, plain GRPO, certainty-
 	@$(RUN) $(BIN)/python -m train.demo
 
 test: $(STAMP)  ## the whole suite but what needs a GPU or hours; TESTS="tests/tasks -k parser" narrows it
-	@$(RUN) $(BIN)/python -m pytest -q -n 2 --dist loadfile $(TESTS)
+	@$(RUN) $(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
 
 lint: $(STAMP)  ## ruff and strict types
 	@$(RUN) ruff check .
