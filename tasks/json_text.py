@@ -27,16 +27,14 @@ def loads(text: str) -> Any:
 
 def _is_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         level = [
             child
             for item in level
             if isinstance(item, dict | list)
             for child in (item.values() if isinstance(item, dict) else item)
         ]
-        if not level:
-            return False
-    return True
+    return any(isinstance(item, dict | list) for item in level)
 
 
 def _refuse_constant(name: str) -> float:
