@@ -17,6 +17,7 @@ OURS = {
     "reward_weights": "each weight stands beside its reward",
     "remove_unused_columns": "rewards need every column",
     "resume_from_checkpoint": "an output_dir of the same recipe resumes by itself",
+    "eval_strategy": "evaluation is a job of its own, see eval.when2call",
     "model_init_kwargs": "use model, model_revision and dtype at the top of the recipe",
 }
 """Keys of TRL's GRPOConfig that a recipe says elsewhere, and where."""
@@ -41,6 +42,13 @@ class Lora:
             raise InputError(f"dropout is {self.dropout:g}; it is a share, 0 up to 1")
         if not self.targets:
             raise InputError("targets is empty; name the layers, or write all-linear")
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """What produces the completions: `transformers` is the policy itself, in the trainer's process."""
+
+    kind: Literal["transformers"] = "transformers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class Config:
     model_revision: str | None = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "float32"
     """Of the loaded weights; with LoRA the frozen ones."""
-    generator: Mapping[str, Any] = field(default_factory=lambda: {"kind": "transformers"})
+    generator: Generator = field(default_factory=Generator)
     trainer: Mapping[str, Any] = field(default_factory=dict)
     lora: Lora | None = None
     advantage: Advantage = field(default_factory=Advantage)

@@ -7,11 +7,13 @@ from tasks.errors import InputError
 from train.yaml_strict import read_yaml
 
 
-def apply(document: dict[str, Any], arguments: Iterable[str]) -> None:
-    """Change `document` in place; values are YAML, a number picks an item of a list (`rewards.2.weight=0.5`).
+def apply(document: dict[str, Any], arguments: Iterable[str]) -> set[str]:
+    """Change `document` in place and return the keys that were given.
 
+    Values are YAML; a number picks an item of a list (`rewards.2.weight=0.5`).
     Raises `InputError` for an argument that is not of this form or that leads nowhere.
     """
+    given = set()
     for argument in arguments:
         key, equals, value = argument.partition("=")
         steps = key.split(".")
@@ -32,6 +34,8 @@ def apply(document: dict[str, Any], arguments: Iterable[str]) -> None:
                 if isinstance(where, dict) and where.get(index) is None:
                     where[index] = {}  # whether such a key exists is the loader's to say
                 where = where[index]
+        given.add(key)
+    return given
 
 
 def _index(items: list[Any], step: str, argument: str, name: str) -> int:

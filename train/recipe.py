@@ -14,7 +14,7 @@ import importlib.util
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -24,14 +24,14 @@ from rewards import stack
 from tasks.errors import InputError
 from tasks.strict import build, closest
 from train import overrides
+from train.plain import plain
+from train.section import Source
 from train.yaml_strict import read_yaml
 
 MINI = "mini"
 """The value of `model:` that builds the tiny model of the miniature world."""
 
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
-_HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
-_TRAINER_FILES = ("deepspeed", "fsdp_config", "accelerator_config")
 _JOB_PACKAGES = ("train", "eval", "rollout")
 
 
@@ -62,41 +62,28 @@ def load(file: str | Path, arguments: Sequence[str] = ()) -> Recipe:
     """
     path = Path(file).expanduser().absolute()
     document = _read(path)
-    overrides.apply(document, arguments)
+    given = overrides.apply(document, arguments)
     document.pop("launch", None)
-    base, where = path.parent, path.name
-    if str(base) not in sys.path:
-        sys.path.insert(0, str(base))
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
     job = document.pop("job", None)
-    module = _job(job, where)
-    if "output_dir" in document and isinstance(document["output_dir"], str):
-        document["output_dir"] = str(Path(document["output_dir"]).expanduser().absolute())
+    module = _job(job, path.name)
+    source = Source(path.name, path.parent, frozenset(given))
+    source.resolve_paths(document, module.Config, "")
     if isinstance(document.get("model"), str):
-        document["model"] = _model(document["model"], where, base)
+        document["model"] = source.model(document["model"])
     if isinstance(document.get("task"), dict):
-        document["task"] = _task(document["task"], where, base)
+        document["task"] = source.task(document["task"])
     if isinstance(document.get("rewards"), list):
-        document["rewards"] = _rewards(document["rewards"], where)
+        document["rewards"] = _rewards(document["rewards"], path.name)
     if isinstance(document.get("trainer"), dict):
-        _find_trainer_files(document["trainer"], where, base)
-    return Recipe(path, str(job), build(module.Config, document, where, base))
+        source.resolve_trainer_files(document["trainer"])
+    return Recipe(path, str(job), build(module.Config, document, path.name, path.parent))
 
 
 def resolved(job: str, config: Any) -> dict[str, Any]:
     """Job and config as plain values: what the run directory keeps; it loads again as the same recipe."""
     return {"job": job, **plain(config)}
-
-
-def plain(value: Any) -> Any:
-    """Dataclasses and mappings as dicts, sequences as lists, paths as text."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in dataclasses.fields(value) if field.init]
-        return {name: plain(getattr(value, name)) for name in names}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -142,44 +129,6 @@ def _import(name: str) -> ModuleType | None:
         raise
 
 
-def _model(model: str, where: str, base: Path) -> str:
-    """A hub name as it is; a folder resolved, once it is known to hold a model or an adapter."""
-    folder = base / Path(model).expanduser()
-    if not model.startswith((".", "/", "~")) and not (folder / "config.json").is_file():
-        if not _HUB_MODEL.fullmatch(model):
-            raise InputError(f"{where}: key 'model' is {model!r}: neither a folder nor owner/name")
-        return model
-    if not folder.is_dir():
-        raise InputError(f"{where}: key 'model': no folder {folder}")
-    if not any((folder / name).is_file() for name in ("config.json", "adapter_config.json")):
-        raise InputError(f"{where}: key 'model': {folder} is not a model folder: it has no config.json")
-    return str(folder.resolve())
-
-
-def _task(section: Mapping[str, Any], where: str, base: Path) -> dict[str, Any]:
-    """The `task:` section with the defaults of the module that `use` names, its files found."""
-    module = task_module(section.get("use"), where)
-    config = build(module.Config, {k: v for k, v in section.items() if k != "use"}, f"{where}: task", base)
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if isinstance(value, Path) and not value.exists():
-            raise InputError(f"{where}: key 'task.{field.name}': no file {value}")
-    return {"use": section["use"], **plain(config)}
-
-
-def task_module(use: object, where: str = "task") -> ModuleType:
-    """The module that `task.use` names: `tasks.<use>`, or a dotted path to the user's own."""
-    if not isinstance(use, str) or not _DOTTED.fullmatch(use):
-        raise InputError(f"{where}: key 'task.use' is {use!r}; expected a name such as when2call")
-    module = _import(use if "." in use else f"tasks.{use}") or _import(use)
-    if module is None or not hasattr(module, "load") or not hasattr(module, "Config"):
-        raise InputError(
-            f"{where}: key 'task.use': {use!r} is not a task (a module with Config and load); "
-            f"{closest(use, ('when2call', 'mini'))}"
-        )
-    return module
-
-
 def _rewards(entries: list[Any], where: str) -> list[dict[str, Any]]:
     """The `rewards:` list with the defaults of our own rewards."""
     specs = stack.build(entries, f"{where}: rewards").specs
@@ -194,12 +143,3 @@ def _reward_options(spec: stack.RewardSpec) -> dict[str, Any]:
         return dict(spec.options)  # the user's own: whether it has a Config is theirs to say
     config = importlib.import_module(f"rewards.{spec.use}").Config
     return dict(plain(build(config, spec.options, spec.use)))
-
-
-def _find_trainer_files(trainer: dict[str, Any], where: str, base: Path) -> None:
-    for key in _TRAINER_FILES:
-        if isinstance(trainer.get(key), str):
-            file = base / Path(trainer[key]).expanduser()
-            if not file.is_file():
-                raise InputError(f"{where}: key 'trainer.{key}': no file {file}")
-            trainer[key] = str(file.resolve())

@@ -1,0 +1,67 @@
+"""The sections that recipes of all jobs share: where their paths lead, and the defaults of what they name."""
+
+import re
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks import sources
+from tasks.errors import InputError
+from tasks.strict import build
+from train.plain import plain
+
+_HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where values come from, which decides what their paths are relative to."""
+
+    name: str
+    folder: Path
+    given: frozenset[str]
+
+    def base(self, key: str) -> Path:
+        """The recipe's folder; for `output_dir` and for given arguments the working directory."""
+        steps = key.split(".")
+        prefixes = {".".join(steps[:i]) for i in range(1, len(steps) + 1)}
+        return Path.cwd() if key == "output_dir" or prefixes & self.given else self.folder
+
+    def find(self, key: str, value: str) -> Path:
+        """The path that a key names, absolute. Raises `InputError` where there is nothing."""
+        path = (self.base(key) / Path(value).expanduser()).resolve()
+        if key != "output_dir" and not path.exists():
+            raise InputError(f"{self.name}: key {key!r}: no file or folder {path}")
+        return path
+
+    def resolve_paths(self, section: dict[str, Any], cls: type, prefix: str) -> None:
+        """Make the values of `Path` fields absolute, in place."""
+        for name, hint in typing.get_type_hints(cls).items():
+            if isinstance(section.get(name), str) and Path in (hint, *typing.get_args(hint)):
+                section[name] = str(self.find(prefix + name, section[name]))
+
+    def model(self, model: str) -> str:
+        """A hub name as it is; a folder absolute, once it is known to hold a model or an adapter."""
+        folder = self.base("model") / Path(model).expanduser()
+        if not model.startswith((".", "/", "~")) and not (folder / "config.json").is_file():
+            if not _HUB_MODEL.fullmatch(model):
+                raise InputError(f"{self.name}: key 'model' is {model!r}: neither a folder nor owner/name")
+            return model
+        folder = self.find("model", model)
+        if not any((folder / name).is_file() for name in ("config.json", "adapter_config.json")):
+            raise InputError(f"{self.name}: key 'model': no config.json in {folder}: not a model")
+        return str(folder)
+
+    def task(self, section: dict[str, Any]) -> dict[str, Any]:
+        """The `task:` section with the defaults of the module that `use` names, its files found."""
+        module = sources.module(section.get("use"), f"{self.name}: task")
+        options = {key: value for key, value in section.items() if key != "use"}
+        self.resolve_paths(options, module.Config, "task.")
+        return {"use": section["use"], **plain(build(module.Config, options, f"{self.name}: task"))}
+
+    def resolve_trainer_files(self, trainer: dict[str, Any]) -> None:
+        """Make the configuration files that TRL reads absolute, in place."""
+        for key in ("deepspeed", "fsdp_config", "accelerator_config"):
+            if isinstance(trainer.get(key), str):
+                trainer[key] = str(self.find(f"trainer.{key}", trainer[key]))
