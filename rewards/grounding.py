@@ -27,6 +27,7 @@ from tasks.tool_task import ToolTask
 
 Rule = Literal["whole", "half", "loose"]
 
+_EXACT = 2**53  # below this, an integer and its float agree
 _TOKEN = re.compile(r"[a-z0-9]+")
 _SMALL = {"1": "one", "2": "two", "3": "three", "4": "four", "5": "five"}
 _SMALL |= {"6": "six", "7": "seven", "8": "eight", "9": "nine", "10": "ten"}
@@ -82,7 +83,7 @@ def _strictly(text: _Words, value: Json, rule: Rule) -> bool:
     if isinstance(value, bool):
         return False
     if isinstance(value, int | float):
-        number = plain_number(value)
+        number = _plain_number(value)
         tokens = _TOKEN.findall(number)
         return bool(tokens) and (_run(text, tokens) or _SMALL.get(number) in text.each)
     if not isinstance(value, str):
@@ -100,19 +101,20 @@ def _run(text: _Words, tokens: list[str]) -> bool:
 
 
 def _loosely(text: LooseText, value: Json, parameter: Parameter | None) -> bool:
-    if isinstance(value, bool):
-        if parameter is None:
-            return False
-        return text.mentions_switch(parameter.name, parameter.description)
+    if isinstance(value, bool) or (isinstance(value, str) and value.lower() in ("true", "false")):
+        return parameter is not None and text.mentions_switch(parameter.name, parameter.description)
     if isinstance(value, int | float):
-        return text.has_number(float(value)) if _fits_float(value) else text.has_words(str(value))
+        if abs(value) < _EXACT:
+            return text.has_number(float(value))
+        digits = _plain_number(value)
+        return bool(digits) and text.has_words(digits)
     return isinstance(value, str) and text.supports(value)
 
 
-def _fits_float(value: int | float) -> bool:
-    return math.isfinite(value) and abs(value) < 2**53 if isinstance(value, float) else abs(value) < 2**53
-
-
-def plain_number(value: int | float) -> str:
-    """100.0 as 100, everything else as Python writes it."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+def _plain_number(value: int | float) -> str:
+    """100.0 as 100, else as Python writes it; "" for what no person writes out."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return ""
+        return str(int(value)) if value.is_integer() else str(value)
+    return str(value) if value.bit_length() < 1000 else ""

@@ -21,6 +21,15 @@ _CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
 _CAPITALISED = re.compile(r"\b[A-Z][^\W\d_]*(?:\s+(?:of\s+(?:the\s+)?|the\s+)?[A-Z][^\W\d_]*)+")
 _NUMBER = re.compile(r"\s*[-+]?[$€£]?\d[\d,]*(?:\.\d+)?\s*%?\s*")
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_ENDINGS = (
+    ("able", 4),
+    ("ing", 3),
+    ("al", 4),
+    ("ed", 3),
+    ("es", 3),
+    ("ly", 4),
+    ("s", 3),
+)  # and the least left
 _SWITCH_WORDS = frozenset({"yes", "no", "true", "false", "with", "without"})
 # Words that say nothing about which switch is meant.
 _EMPTY = frozenset(
@@ -83,8 +92,12 @@ class LooseText:
         if _NUMBER.fullmatch(value):
             return not self.numbers.isdisjoint(numbers(plain))
         name = value.split(",", 1)[0]
-        if name != value and len(words) <= 6 and self.has_words("".join(split(name))):
-            return True
+        if (
+            name != value and len(words) <= 6
+        ):  # "San Jose, CA": what follows the name may go unsaid, the name not
+            words = split(name) or words
+            if self.has_words("".join(words)):
+                return True
         if self._has_initials(name):
             return True
         if _UNSPACED_CHARACTER.search(value):
@@ -143,9 +156,9 @@ def _initials(name: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Without the commonest English endings: "apartments" meets "apartment"."""
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
+    """Without the commonest English endings: "apartments" meets "apartment", "musical" meets "music"."""
+    for ending, least in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= least:
             word = word[: -len(ending)]
             break
     return word[:-1] if word.endswith("e") and len(word) > 3 else word

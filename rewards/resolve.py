@@ -67,8 +67,8 @@ def _modules() -> list[str]:
 
 def _find(use: str, where: str) -> tuple[ModuleType, Callable[..., Any]]:
     if "." not in use:
-        module = importlib.import_module(f"rewards.{use}") if use in _modules() else rewards
-        if not hasattr(module, "score"):
+        module = importlib.import_module(f"rewards.{use}") if use in _modules() else None
+        if module is None or not hasattr(module, "score"):
             raise InputError(f"{where}: unknown reward {use!r}; {closest(use, names())}")
         return module, module.score
     if os.getcwd() not in sys.path:  # the user's own file lies beside the run, not in our environment

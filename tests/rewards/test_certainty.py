@@ -55,7 +55,7 @@ def test_worked_rewards_and_advantages_of_an_ask_row(belief, scope, expected, sc
     ],
 )
 def test_worked_rewards_and_advantages_of_a_call_row(parameters, scope, expected, scaled):
-    """Right call, right tool with a wrong argument, ask, refusal; the optional boolean halves `parameters: all`."""
+    """Right call, wrong argument, ask, refusal; the optional boolean halves `parameters: all`."""
     rewarded = stack(scope, belief="reference", parameters=parameters)
     found = rewards(rewarded, CALL_ROW, [said(LEEDS), OTHER_CITY, GOOD_ASK, REFUSAL])
     assert found == pytest.approx(expected, abs=1e-4)
@@ -64,7 +64,12 @@ def test_worked_rewards_and_advantages_of_a_call_row(parameters, scope, expected
 
 @pytest.mark.parametrize(
     ("weight", "expected"),
-    [(1.0, [1.2074, -0.7244]), (0.9999, [1.2074, -0.7244]), (0.5, [1.2071, -0.7243]), (1e-4, [0.4118, -0.2471])],
+    [
+        (1.0, [1.2074, -0.7244]),
+        (0.9999, [1.2074, -0.7244]),
+        (0.5, [1.2071, -0.7243]),
+        (1e-4, [0.4118, -0.2471]),
+    ],
 )
 def test_group_scaling_cancels_a_certainty_that_the_group_shares(weight, expected):
     """Three of eight right: all that is left of the weight is the 1e-4 beside the deviation."""

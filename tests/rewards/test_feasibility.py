@@ -82,7 +82,9 @@ def test_a_given_value_counts_unless_it_conflicts_with_its_domain(schema, value,
 
 
 def test_a_conflict_is_named_and_makes_the_call_impossible():
-    found = feasibility(BOOK_TABLE, ToolCall("book_table", {"cuisine": "sushi", "city": "Leeds", "party_size": 4}))
+    found = feasibility(
+        BOOK_TABLE, ToolCall("book_table", {"cuisine": "sushi", "city": "Leeds", "party_size": 4})
+    )
     assert (found.value, found.conflict) == (0.0, "cuisine")
 
 
@@ -94,7 +96,9 @@ def test_no_required_parameter_means_full_certainty():
     assert feasibility(tool([], x={"type": "string"}), ToolCall("f")).value == 1.0
 
 
-@given(st.dictionaries(st.sampled_from(["cuisine", "city", "party_size", "outdoor"]), st.integers() | st.text()))
+@given(
+    st.dictionaries(st.sampled_from(["cuisine", "city", "party_size", "outdoor"]), st.integers() | st.text())
+)
 def test_feasibility_stays_within_its_bounds_and_all_is_never_above_required(arguments):
     call = ToolCall("book_table", arguments)
     required, everything = (feasibility(BOOK_TABLE, call, which).value for which in ("required", "all"))

@@ -67,7 +67,9 @@ def test_rows_whose_label_is_not_a_call_give_no_value(gold):
 
 
 def test_each_of_several_calls_is_worth_its_share():
-    one = '<tool_call>{"name": "hotel", "arguments": {"city": "Leeds", "nights": 2, "budget": 100}}</tool_call>'
+    one = (
+        '<tool_call>{"name": "hotel", "arguments": {"city": "Leeds", "nights": 2, "budget": 100}}</tool_call>'
+    )
     twice = parse(f"<answer>{one}{one}</answer>")
     assert tool_match.score(ROW, twice, EXACT).value == 0.0
     assert tool_match.score(ROW, twice, PARTIAL).value == 0.5

@@ -57,7 +57,7 @@ def task(
     held_out: str | None = None,
     tools: Sequence[ToolSchema] = (FIND_TRAIN,),
 ) -> ToolTask:
-    """A row with this user text, label and call; `held_out` is unknown in the reference call of an ask row."""
+    """A row with this text, label and call; `held_out` is unknown in the reference call of an ask row."""
     reference = call
     if gold == "request_for_info":
         reference = ToolCall(call.name, {**call.arguments, held_out: UNKNOWN}) if call and held_out else None
