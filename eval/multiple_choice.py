@@ -1,0 +1,168 @@
+"""When2Call's multiple-choice protocol (arXiv 2504.18851): which of a row's four answers is likeliest.
+
+Each answer is scored verbatim as a continuation of the prompt, 0-shot, with nothing between them. The numbers
+are those of lm-evaluation-harness 0.4.13 on the same prompts; `eval.likelihood` says why they come faster.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from eval import metrics
+from eval.choice_prompt import Variant, answers, prompt
+from eval.ledger import Ledger, key
+from eval.likelihood import encode, log_likelihoods
+from eval.report import plain, show
+from tasks import sources
+from tasks.atomic import write_json, write_text
+from tasks.completion import ACTIONS
+from tasks.errors import InputError
+from tasks.tool_task import ToolTask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Fields of a `job: eval.multiple_choice` recipe."""
+
+    model: str
+    """A folder (a model, or an adapter that names its base) or a hub name."""
+    task: Mapping[str, Any]
+    output_dir: Path
+    variant: Variant = "qwen"
+    adapter: Path | None = None
+    batch_size: int = 4
+    """Rows side by side, four answers each."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    limit: int | None = None
+    """Use this many rows, evenly spaced over the test split."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "limit"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}; it must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """One row's answers in the row's own order, with their log-likelihoods."""
+
+    id: str
+    gold: str
+    tools: int
+    labels: tuple[str, ...]
+    lengths: tuple[int, ...]
+    """Of the answers, in UTF-8 bytes."""
+    scores: tuple[float, ...]
+
+    @property
+    def picked(self) -> str:
+        """The likeliest answer's class; of equals the first."""
+        return self.labels[max(range(len(self.scores)), key=lambda i: (self.scores[i], -i))]
+
+    @property
+    def picked_norm(self) -> str:
+        """The likeliest answer's class after division by its length in bytes."""
+        means = [score / length for score, length in zip(self.scores, self.lengths, strict=True)]
+        return self.labels[max(range(len(means)), key=lambda i: (means[i], -i))]
+
+
+def run(config: Config) -> None:
+    """Evaluate; write results.json, results.md and samples.jsonl to `output_dir`. Resumable for each row."""
+    from rollout.generators.checkpoint import fingerprint, load
+
+    tasks = sources.spread(sources.load(config.task, "test", config.seed), config.limit)
+    for task in tasks.tasks:
+        answers(task)  # refuses a row before a model is loaded
+    model, tokenizer = load(config.model, config.adapter, config.dtype)
+    rows = evaluate(
+        model, tokenizer, tasks.tasks, config.variant, config.batch_size, progress=True,
+        ledger=Ledger(config.output_dir / "likelihoods.jsonl"),
+        identity=f"{fingerprint(config.model, config.adapter)}/{config.dtype}",
+    )  # fmt: skip
+    found = readings(rows)
+    data = {"counts": tasks.counts, "hashes": tasks.hashes}
+    results = {"settings": plain(config), "data": data, "report": found}
+    write_json(config.output_dir / "results.json", results)
+    write_text(config.output_dir / "results.md", markdown(found))
+    lines = (json.dumps(dataclasses.asdict(row)) for row in rows)
+    write_text(config.output_dir / "samples.jsonl", "".join(f"{line}\n" for line in lines))
+    print(markdown(found))
+
+
+def evaluate(
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase",
+    tasks: Sequence[ToolTask],
+    variant: Variant = "qwen",
+    batch_size: int = 4,
+    *,
+    progress: bool = False,
+    ledger: Ledger | None = None,
+    identity: str = "",
+) -> list[Choices]:
+    """Score the four answers of every task, in order; rows that are in the `ledger` are not scored again."""
+    from tqdm import tqdm
+
+    items = [encode(tokenizer, prompt(task, variant), list(answers(task).values())) for task in tasks]
+    keys = [key(identity, item.context, item.continuations) for item in items]
+    found: dict[int, list[float]] = {}
+    for i, name in enumerate(keys):
+        kept = ledger.get(name) if ledger else None
+        if kept is not None:
+            found[i] = kept["scores"]
+    todo = [i for i in range(len(items)) if i not in found]
+    with tqdm(total=len(items), initial=len(found), desc="choices", unit="row", disable=not progress) as bar:
+
+        def done(place: int, scores: list[float]) -> None:
+            found[todo[place]] = scores
+            if ledger is not None:
+                ledger.add(keys[todo[place]], {"scores": scores})
+            bar.update()
+
+        log_likelihoods(model, [items[i] for i in todo], batch_size, done)
+    return [_choices(task, found[i]) for i, task in enumerate(tasks)]
+
+
+def _choices(task: ToolTask, scores: Sequence[float]) -> Choices:
+    texts = answers(task)
+    lengths = tuple(len(text.encode("utf-8")) for text in texts.values())
+    return Choices(task.id, task.gold, len(task.tools), tuple(texts), lengths, tuple(scores))
+
+
+def readings(rows: Sequence[Choices]) -> dict[str, Any]:
+    """The protocol's numbers as JSON values.
+
+    `acc_norm` divides by bytes (lm-evaluation-harness calls that `acc_bytes`; its own `acc_norm` divides by
+    characters, the same on ASCII answers). `macro_f1` is over four labels although `direct` is never gold, so
+    its ceiling is 0.75. Tool hallucination: share of `tool_call` on refusal rows that offer no tool.
+    """
+    gold = [row.gold for row in rows]
+    bare = [row.gold == "cannot_answer" and not row.tools for row in rows]
+    found: dict[str, Any] = {"n": len(rows)}
+    for suffix, picked in (("", [r.picked for r in rows]), ("_norm", [r.picked_norm for r in rows])):
+        found[f"acc{suffix}"] = metrics.accuracy(gold, picked)
+        found[f"macro_f1{suffix}"] = metrics.macro_f1(gold, picked, ACTIONS)
+        found[f"tool_hallucination{suffix}"] = metrics.rate(
+            [label == "tool_call" for label, none in zip(picked, bare, strict=True) if none]
+        )
+        found[f"confusion{suffix}"] = metrics.confusion(gold, picked, ACTIONS)
+    found["labels"] = list(ACTIONS)
+    found["no_tool_rows"] = sum(bare)
+    return found
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """The readings as a table for a person."""
+    lines = ["| n | reading | likeliest | likeliest per byte |", "|---:|---|---:|---:|"]
+    for name in ("acc", "macro_f1", "tool_hallucination"):
+        n = found["no_tool_rows"] if name == "tool_hallucination" else found["n"]
+        lines.append(f"| {n} | {name} | {show(found[name])} | {show(found[f'{name}_norm'])} |")
+    return "\n".join(lines) + "\n"
