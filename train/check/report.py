@@ -54,11 +54,11 @@ def _run(config: Config, world: int) -> Run:
 
 
 def _batch_lines(batch: Batch) -> list[str]:
-    steps = batch.steps_per_generation
+    steps, group = batch.steps_per_generation, batch.num_generations
     return [
-        f"per generation: {batch.per_device} a device x {batch.world} ranks x {steps} steps_per_generation = "
-        f"{batch.generation} completions",
-        f"per generation: {batch.generation} / {batch.num_generations} completions a prompt = {batch.prompts} prompts",
+        f"per generation: {batch.per_device} a device x {batch.world} ranks x {steps} steps_per_generation "
+        f"= {batch.generation} completions",
+        f"per generation: {batch.generation} / {group} completions a prompt = {batch.prompts} prompts",
         f"per optimizer step: {batch.update} completions, {batch.prompts_per_update:g} new prompts",
         f"optimizer steps per generation: {batch.updates_per_generation:g}",
     ]

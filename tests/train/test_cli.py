@@ -1,0 +1,75 @@
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.train.conftest import Folder
+from train.cli import main
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from train.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'torch', 'trl', 'transformers', 'vllm', 'numpy', 'yaml', 'rewards'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {heavy}' if heavy else 0)"
+    )
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert time.perf_counter() - start < 5  # 0.1 s; a crowded machine may take its time
+    for command in ("run", "check", "score", "bench"):
+        assert f"\n    {command} " in done.stdout
+
+
+def test_overrides_may_stand_before_and_after_flags(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = str(folder.recipe())
+    assert main(["check", recipe, "steps=3", "--num-processes", "2", "inner.rate=1e-6"]) == 0
+    out = capsys.readouterr().out
+    assert "  steps: 3\n" in out
+    assert "    rate: 1.0e-06\n" in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["chek"],
+        ["check"],
+        ["check", "r.yaml", "--steps", "3"],
+        ["check", "r.yaml", "--num-processes", "x"],
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "askrl" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["run", "nope.yaml"], "no such recipe"),
+        (["check", "nope.yaml"], "no such recipe"),
+        (["bench", "nope"], "unknown benchmark 'nope'"),
+    ],
+)
+def test_bad_input_exits_with_2_and_one_line(
+    arguments: list[str], fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert fault in said.err
+
+
+def test_run_runs_in_this_process(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.path)
+    assert main(["run", str(folder.recipe()), "steps=3"]) == 0
+    assert (folder.path / "out" / "rank0.json").is_file()
