@@ -52,8 +52,6 @@ def _value(parameter: Parameter) -> dict[str, Any]:
         schema["description"] = parameter.description
     if domain.kind == "finite" and domain.values:
         schema["enum"] = list(domain.values)
-        if domain.nullable and None not in domain.values:
-            schema["enum"].append(None)
     if domain.kind == "integer_range":
         schema |= {"minimum": domain.low, "maximum": domain.high}
     if parameter.default is not MISSING:

@@ -21,6 +21,8 @@ def read_domain(schema: Mapping[str, Any], parameter: Parameter) -> Domain:
         value = choice if typed is MISMATCH else typed
         if not any(same(value, other) for other in values):
             values.append(value)
+    if values and nullable and None not in values:
+        values.append(None)
     if values:
         return Domain("finite", tuple(values), nullable=nullable)
     if parameter.type == "boolean":

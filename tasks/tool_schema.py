@@ -119,11 +119,10 @@ def _parameter(name: str, schema: object, where: str, key: str, depth: int) -> t
     domain = read_domain(schema, bare)
     items = None
     if named.type == "array":
-        member = schema.get("items", {"type": named.member} if named.member else None)
-        if isinstance(member, Mapping) or member is True:
+        domain = bare.domain
+        member = _member_schema(schema, named)
+        if member is not None:
             items, _ = _parameter("items", member, where, f"{key}.items", depth + 1)
-        if domain.kind == "finite":  # an enum beside a list lists its members
-            items, domain = replace(items or Parameter("items", "any"), domain=domain), bare.domain
     properties: tuple[Parameter, ...] = ()
     if named.type == "object" and schema.get("properties") is not None:
         properties = _properties(schema, None, where, key, depth)
@@ -151,15 +150,25 @@ def _type(schema: Mapping[str, Any], where: str, key: str) -> NamedType:
         solid = [name for name in raw if not is_null(name)]
         null = null or len(solid) < len(raw)
         raw = solid[0] if len(solid) == 1 else "any"
-    if raw is None:
-        return NamedType(_untyped(schema), nullable=null)
-    if not isinstance(raw, str) or not raw.strip():
+    if raw is not None and not (isinstance(raw, str) and raw.strip()):
         raise _error(where, f"key '{key}.type'", raw, 'a type name such as "string", or a list of them')
-    named = read_type(raw)
-    return replace(named, nullable=named.nullable or null)
+    named = read_type(raw or "any")
+    kind = _implied_type(schema) if named.type == "any" else named.type
+    return replace(named, type=kind, nullable=named.nullable or null)
 
 
-def _untyped(schema: Mapping[str, Any]) -> TypeName:
+def _member_schema(schema: Mapping[str, Any], named: NamedType) -> object:
+    """Return the schema of the members of an array; an enum beside it is theirs, unless it lists arrays."""
+    member = schema.get("items")
+    if not isinstance(member, Mapping):
+        member = {"type": named.member} if named.member else None
+    listed = choices(schema)
+    if listed and choices(member or {}) is None and not any(isinstance(value, list) for value in listed):
+        member = {**(member or {}), "enum": listed}
+    return member
+
+
+def _implied_type(schema: Mapping[str, Any]) -> TypeName:
     if isinstance(schema.get("properties"), Mapping):
         return "object"
     if "items" in schema:

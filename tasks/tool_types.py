@@ -41,7 +41,7 @@ MISMATCH = Marker("MISMATCH")
 class Domain:
     """The values that a parameter may take; `low` and `high` (both included) belong to `integer_range`.
 
-    Where `nullable`, null may be given too; it is no choice of its own and does not count in `size`.
+    Where `nullable`, null may be given too; a finite domain lists it, elsewhere it does not count in `size`.
     """
 
     kind: Literal["finite", "boolean", "integer_range", "unbounded"]
