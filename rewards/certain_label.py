@@ -23,10 +23,14 @@ from tasks.tool_task import ToolTask
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """How much the text may overrule the label, and how the text is read."""
+    """How much the text may overrule the label, and how the text is read.
+
+    `product` reads s as the chance that the call is complete; under `share` a call with one of two arguments
+    unsaid still has s = 1/2, which favours asking too little.
+    """
 
     trust: float = 0.5
-    support: Support = "share"
+    support: Support = "product"
     grounding: Rule = "loose"
     epsilon: float = EPSILON
 

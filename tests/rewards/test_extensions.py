@@ -118,7 +118,7 @@ def test_label_support_and_reliability_of_clean_and_noisy_rows():
     ],
 )
 def test_certain_label(row, trust, call, ask):
-    config = certain_label.Config(trust=trust)
+    config = certain_label.Config(trust=trust, support="share")
     found = [certain_label.score(row, said(answer), config).value for answer in (FULL, ASK, DIRECT)]
     assert found == pytest.approx([call, ask, 0.0])
 

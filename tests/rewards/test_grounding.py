@@ -5,11 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewards.grounding import supported
-from rewards.measure_grounding import Cell, argument_support, certainties, main, report, tasks_of
+from rewards.measure_grounding import RULES, Cell, argument_support, certainties, main, report, tasks_of
 from tasks.tool_schema import parse_tool
 from tests.rewards.worked import task
-
-RULES = ("whole", "half", "loose")
 
 
 def parameter(**schema):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from rewards.stack import build
-from rewards.trl import reward_functions, text_of
+from rewards.trl import Batch, reward_functions, text_of
 from tasks.completion import render
 from tasks.tool_schema import ToolCall
 from tests.rewards.worked import ASK, task
@@ -51,7 +51,8 @@ def test_columns_names_none_and_warm_up():
 
 
 def test_the_batch_is_scored_and_observed_once():
-    seen, logged = [], {}
+    seen: list[Batch] = []
+    logged: dict[str, float] = {}
     functions = reward_functions(STACK, TASKS, seen.append)
     call(functions, TEXTS, [0, 1, 1], step=7, log_metric=logged.__setitem__)
     assert len(seen) == 1
