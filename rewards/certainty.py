@@ -114,7 +114,8 @@ def _strongest(task: ToolTask, completion: Completion, config: Config) -> Feasib
 def _reason(cert: Feasibility, right: Score) -> str:
     if not right.value:
         return right.reason
-    conflict = f", {cert.conflict[:40]} in conflict" if cert.conflict else ""
+    # Quoted, for a model may call its tool anything, line breaks included.
+    conflict = f", {cert.conflict[:40]!r} in conflict" if cert.conflict else ""
     return f"{right.reason}, certainty {cert.value:.3g}{conflict}"
 
 

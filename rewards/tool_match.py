@@ -89,10 +89,10 @@ def _gold_arguments(task: ToolTask) -> Mapping[str, Json]:
 
 def _reason(gold: Mapping[str, Json], found: Mapping[str, Json], wrong: list[str], several: bool) -> str:
     if wrong:
-        return f"{'wrong' if wrong[0] in gold else 'unexpected'} argument {wrong[0][:40]}"
+        return f"{'wrong' if wrong[0] in gold else 'unexpected'} argument {wrong[0][:40]!r}"
     missing = next((name for name in gold if name not in found), None)
     if missing is not None:
-        return f"argument {missing} is missing"
+        return f"argument {missing!r} is missing"
     return "more than one call" if several else "right call"
 
 

@@ -120,7 +120,7 @@ def test_normalised_over_one_candidate_is_always_certain():
 
 def test_the_reason_names_certainty_and_conflict():
     found = certainty.score(CALL_ROW, said(ToolCall("find_train", {"city": None})), certainty.Config())
-    assert found.reason == "right action, certainty 0, city in conflict"
+    assert found.reason == "right action, certainty 0, 'city' in conflict"
     assert found.parts == {"certainty": 0.0}
 
 

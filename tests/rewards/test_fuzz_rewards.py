@@ -4,7 +4,7 @@ import gc
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rewards.resolve import Reward, names, resolve
@@ -80,9 +80,10 @@ def check(row: ToolTask, text: str) -> None:
         score = reward.scorer(row, completion)
         low, high = reward.range
         assert score.value is None or low - 1e-9 <= score.value <= high + 1e-9, (name, score)
-        assert "\n" not in score.reason, (name, score)
+        assert len(score.reason.splitlines()) <= 1, (name, score)
 
 
+@example(ROWS[0], '<tool_call>{"name": "\\n\\u2028"}</tool_call>')
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(ROWS), texts)
 def test_any_completion(row: ToolTask, text: str) -> None:

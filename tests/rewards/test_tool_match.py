@@ -86,9 +86,9 @@ def test_lists_compare_in_order_and_by_type():
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({**GOLD, "nights": 3}, "wrong argument nights"),
-        ({**GOLD, "pool": True}, "unexpected argument pool"),
-        ({"city": "Leeds", "nights": 2}, "argument budget is missing"),
+        ({**GOLD, "nights": 3}, "wrong argument 'nights'"),
+        ({**GOLD, "pool": True}, "unexpected argument 'pool'"),
+        ({"city": "Leeds", "nights": 2}, "argument 'budget' is missing"),
     ],
 )
 def test_the_reason_says_what_is_wrong(arguments, reason):
