@@ -81,8 +81,9 @@ def _table(score: StackScore, specs: Mapping[str, RewardSpec], step: int) -> str
     for name, column in score.columns.items():
         value = "-" if column.value is None else f"{column.value:.3g}"
         adds = f"{counts[name]:+.3g}" if name in counts else "-"
-        parts = "".join(f", {part} {number:.3g}" for part, number in column.parts.items())
-        why = _inline(column.reason + parts).replace("<", "&lt;").replace("|", "\\|")
+        numbers = [f"{part} {number:.3g}" for part, number in column.parts.items()]
+        said = ", ".join([column.reason, *(one for one in numbers if one not in column.reason)])
+        why = _inline(said).replace("<", "&lt;").replace("|", "\\|")
         lines.append(f"| {name} | {value} | {adds} | {why} |")
     return "\n".join(lines) + "\n"
 

@@ -233,7 +233,8 @@ def test_with_the_real_trainer(tiny_qwen: Path, tmp_path: Path, capsys: pytest.C
             args=GRPOConfig(
                 output_dir=str(run_dir.path), max_steps=steps, logging_steps=1, save_steps=2, seed=0,
                 num_generations=2, per_device_train_batch_size=4, max_completion_length=4, use_cpu=True,
-                bf16=False, report_to="none", gradient_checkpointing=False, reward_weights=list(STACK.weights),
+                bf16=False, report_to="none", gradient_checkpointing=False,
+                reward_weights=list(STACK.weights),
             ),
         )  # fmt: skip
         observer.attach(trainer)

@@ -21,8 +21,10 @@ def test_a_page_shows_prompt_gold_completions_and_reasons():
     assert "### Worst of 4: `direct`, wrong, reward 0, certainty 1" in page
     assert "* to be asked for: `city`" in page
     assert "| format | 1 | +0.5 |" in page
+    assert "| certainty | 1 | +1 | right action, certainty 1 |" in page
+    assert "| certainty | 0 | +0 | direct where tool_call is right, certainty 1 |" in page
     assert "| tool_match | - | - | the label is not a call |" in page
-    assert re.search(r"\| grounding_penalty \| -1 \| -0\.05 \| support 0, support 0 \|", page)
+    assert re.search(r"\| grounding_penalty \| -1 \| -0\.05 \| support 0 \|", page)
     assert "<answer>no\n```" in page
 
 
