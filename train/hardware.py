@@ -1,0 +1,12 @@
+"""What the machine decides where a recipe is silent."""
+
+from typing import Any
+
+
+def defaults() -> dict[str, Any]:
+    """Trainer arguments for this machine: bfloat16 where it exists, the CPU where there is nothing else."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return {"use_cpu": True, "bf16": False}
+    return {"bf16": torch.cuda.is_bf16_supported()}
