@@ -35,7 +35,7 @@ def check(file: str, overrides: Sequence[str] = (), world: int = 1) -> None:
         refused = [finding for finding in found if finding.level == "refused"]
         if refused:
             raise InputError(str(refused[0]))
-        _print("rewards", _reward_lines(config))
+        _self_test(config)
     except InputError as error:
         raise InputError(f"{with_name}{error}") from error
 
@@ -77,11 +77,14 @@ def _memory_lines(run: Run) -> list[str]:
     return lines + estimate(run.config, shape, run.batch, run.zero).lines()
 
 
-def _reward_lines(config: Config) -> list[str]:
+def _self_test(config: Config) -> None:
     from rewards.stack import build
     from train.self_test import self_test
 
-    return list(self_test(build(config.rewards)))
+    found = self_test(build(config.rewards))
+    _print("reward self-test", found.lines)
+    if not found.ok:
+        raise InputError(f"the rewards fail the self-test: {found.lines[0]}")
 
 
 def _print(title: str, lines: Sequence[str]) -> None:

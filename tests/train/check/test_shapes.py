@@ -55,10 +55,16 @@ def test_shapes_give_the_models_of_transformers(model: str) -> None:
     shape = SHAPES[model]
     family = "qwen2" if shape.qkv_bias else "qwen3" if shape.qk_norm else "llama"
     config = AutoConfig.for_model(
-        family, num_hidden_layers=shape.layers, hidden_size=shape.hidden,
-        intermediate_size=shape.intermediate, num_attention_heads=shape.heads, num_key_value_heads=shape.kv_heads, head_dim=shape.head_dim,
-        vocab_size=shape.vocabulary, tie_word_embeddings=shape.tied,
-    )  # fmt: skip
+        family,
+        num_hidden_layers=shape.layers,
+        hidden_size=shape.hidden,
+        intermediate_size=shape.intermediate,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        vocab_size=shape.vocabulary,
+        tie_word_embeddings=shape.tied,
+    )
     with torch.device("meta"):
         built = AutoModelForCausalLM.from_config(config)
     assert built.num_parameters() == shape.parameters
