@@ -13,13 +13,14 @@ OURS = ("mini", "when2call")
 
 
 def module(use: object, where: str = "task") -> ModuleType:
-    """The module that `use` names: one of ours, or a dotted path to the user's own.
+    """The module that `use` names: one of ours, or the path of the user's own (`my_tasks`, `my.tasks`).
 
     Raises InputError, naming the closest of ours, when there is none with `Config` and `load`.
     """
     name = f"tasks.{use}" if use in OURS else str(use)
+    is_path = all(part.isidentifier() for part in name.split("."))
     try:
-        found = importlib.import_module(name) if use in OURS or "." in name else None
+        found = importlib.import_module(name) if is_path else None
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # the module is there; something that it imports is not
