@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml tools/install.sh
 	@touch $@
 
 demo: $(STAMP)  ## the main job on the miniature: before, plain GRPO, certainty-weighted GRPO
-	@$(RUN) $(BIN)/python -m train.demo
+	@$(RUN) $(BIN)/askrl run recipes/mini/demo.yaml
 
 test: $(STAMP)  ## the whole suite but what needs a GPU or hours; TESTS="tests/tasks -k parser" narrows it
 	@$(RUN) $(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
