@@ -49,8 +49,17 @@ class Recipe:
         return resolved(self.job, self.config)
 
     def run(self) -> None:
-        """Run the job in this process."""
-        importlib.import_module(self.job).run(self.config)
+        """Run the job in this process.
+
+        `model: mini` becomes the folder of the tiny model, made on first use; jobs of `train` do so
+        themselves, on one rank.
+        """
+        config = self.config
+        if getattr(config, "model", None) == MINI and not self.job.startswith("train."):
+            from train import mini_model
+
+            config = dataclasses.replace(config, model=str(mini_model.build(mini_model.WarmStart())))
+        importlib.import_module(self.job).run(config)
 
 
 def load(file: str | Path, arguments: Sequence[str] = ()) -> Recipe:
