@@ -58,7 +58,8 @@ class Recipe:
         if getattr(config, "model", None) == MINI and not self.job.startswith("train."):
             from train import mini_model
 
-            config = dataclasses.replace(config, model=str(mini_model.build(mini_model.WarmStart())))
+            start = mini_model.WarmStart(seed=getattr(config, "seed", 0))
+            config = dataclasses.replace(config, model=str(mini_model.build(start)))
         importlib.import_module(self.job).run(config)
 
 

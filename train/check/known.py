@@ -193,11 +193,6 @@ _RULES = (
     ),
     _Rule(
         "warning",
-        lambda run: run["use_cpu"] is True and run["bf16"] is not False,
-        "TRL trains in bf16 unless told otherwise, which is slow on CPUs; set trainer.bf16=false",
-    ),
-    _Rule(
-        "warning",
         lambda run: run["fsdp"] not in (None, "") and run["use_cpu"] is True,
         "FSDP on the CPU runs as plain data parallel",
     ),

@@ -48,7 +48,6 @@ def test_a_plain_run_has_nothing_against_it() -> None:
         ({"importance_sampling_level": "sequence"}, "warning", "huggingface/trl#5815"),
         ({"lora": LORA, "learning_rate": 1e-6}, "warning", "huggingface/trl#2872"),
         ({"lora": LORA}, "warning", "huggingface/trl#2872"),  # TRL's default rate is a full-tuning one
-        ({"use_cpu": True}, "warning", "bf16"),
         ({"use_cpu": True, "fsdp": "full_shard"}, "warning", "FSDP"),
         ({"steps_per_generation": 4, "save_steps": 6}, "warning", "does not resume exactly"),
         ({"optim": "adamw_8bit"}, "missing", "bitsandbytes"),
@@ -73,7 +72,6 @@ def test_what_mends_it_is_not_held_against_it() -> None:
     }
     assert found(**off, top_p=0.8) == []
     assert found(steps_per_generation=4, save_steps=8) == []
-    assert found(use_cpu=True, bf16=False) == []
 
 
 def test_a_quantised_folder_is_seen(tmp_path: Path) -> None:
