@@ -10,6 +10,7 @@ and tensorboard show them too. How to read them: docs/reading_metrics.md.
 """
 
 import logging
+import sys
 import time
 from typing import Any
 
@@ -62,12 +63,15 @@ class Observer(TrainerCallback):
             forget_after(run_dir.path, run_dir.step)
 
     def attach(self, trainer: Any) -> None:
-        """Join a trainer, ahead of its trackers; its dump of all metrics gives way to one line a log."""
+        """Join a trainer, ahead of its trackers; its dump of all metrics gives way to one line a log.
+
+        Its bar stays where there is a terminal: in the log file of a cluster a bar is noise.
+        """
         self.trainer = trainer
         had_bar = trainer.pop_callback(ProgressCallback) is not None
         trainer.pop_callback(PrinterCallback)
         trainer.callback_handler.callbacks.insert(0, self)
-        if had_bar:
+        if had_bar and sys.stderr.isatty():
             trainer.add_callback(self.progress)
 
     def observe(self, batch: Batch) -> None:
@@ -95,7 +99,8 @@ class Observer(TrainerCallback):
             self.run_dir.write_json(SUMMARY, plain({"step": state.global_step} | totals))
             if not rows:
                 return
-        record = self._record(rows, logs, "eval_" if mode == "eval" else "") | {"step": state.global_step}
+        step = {"step": state.global_step}
+        record = step | self._record(rows, logs, "eval_" if mode == "eval" else "") | step
         append(self.run_dir.path / METRICS, record)
         if mode == "train":
             self._show(state, record)

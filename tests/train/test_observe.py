@@ -153,6 +153,37 @@ def test_plots_are_drawn_every_so_often_and_never_end_a_run(
     assert len(records(tmp_path / "run" / "metrics.jsonl")) == 3
 
 
+def test_the_bar_stays_on_a_terminal_and_says_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from transformers.trainer_callback import CallbackHandler, PrinterCallback, ProgressCallback
+
+    class Trainer:
+        callback_handler = CallbackHandler([PrinterCallback(), ProgressCallback()], None, None, None, None)
+
+        def pop_callback(self, kind: type) -> object:
+            return self.callback_handler.pop_callback(kind)
+
+        def add_callback(self, callback: object) -> None:
+            self.callback_handler.add_callback(callback)
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    observer = Observer(opened(tmp_path / "run"), STACK)
+    observer.attach(Trainer())
+    handler = Trainer.callback_handler
+    assert handler.callbacks[0] is observer
+    assert handler.callbacks[-1] is observer.progress
+    assert {type(callback) for callback in handler.callbacks} == {Observer, Progress}
+    state = TrainerState(max_steps=100)
+    handler.on_train_begin(None, state, TrainerControl())
+    handler.on_log(None, TrainerState(global_step=1, max_steps=100), TrainerControl(), {"loss": 0.5})
+    handler.on_train_end(None, state, TrainerControl())
+    told = capsys.readouterr()
+    assert told.out.count("step 1/100") == 1
+    assert "'loss'" not in told.out
+    assert "0/100" in told.err
+
+
 def test_the_line_of_progress() -> None:
     assert line({"step": 100}, 100, 1.25) == "step 100/100 (1.2 s each)"
     assert line({"step": 10, "loss": 0.12345, "reward/total": 1.0}, 100, 60.0) == (
@@ -240,8 +271,7 @@ def test_with_the_real_trainer(tiny_qwen: Path, tmp_path: Path, capsys: pytest.C
         observer.attach(trainer)
         kinds = [type(callback) for callback in trainer.callback_handler.callbacks]
         assert kinds[0] is Observer
-        assert Progress in kinds
-        assert not {ProgressCallback, PrinterCallback} & set(kinds)
+        assert not {ProgressCallback, PrinterCallback, Progress} & set(kinds), "no terminal, no bar"
         trainer.train(resume_from_checkpoint=str(run_dir.checkpoint) if run_dir.checkpoint else None)
 
     recipe = {"trainer": {"max_steps": 3}}
