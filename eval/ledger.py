@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,11 @@ from typing import Any
 def key(*parts: Any) -> str:
     """The key of a unit of work: a digest of everything that its result depends on (JSON values)."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def is_first_rank() -> bool:
+    """Whether this process does the work, where a launcher has started several of them for one evaluation."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 class Ledger:

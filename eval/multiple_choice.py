@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from eval import metrics
 from eval.choice_prompt import Variant, answers, prompt
-from eval.ledger import Ledger, key
+from eval.ledger import Ledger, is_first_rank, key
 from eval.likelihood import encode, log_likelihoods
 from eval.report import plain, show
 from tasks import sources
@@ -58,26 +58,25 @@ class Choices:
     gold: str
     tools: int
     labels: tuple[str, ...]
-    lengths: tuple[int, ...]
-    """Of the answers, in UTF-8 bytes."""
+    bytes: tuple[int, ...]
+    """Lengths of the answers in UTF-8."""
+    characters: tuple[int, ...]
     scores: tuple[float, ...]
 
-    @property
-    def picked(self) -> str:
-        """The likeliest answer's class; of equals the first."""
-        return self.labels[max(range(len(self.scores)), key=lambda i: (self.scores[i], -i))]
-
-    @property
-    def picked_norm(self) -> str:
-        """The likeliest answer's class after division by its length in bytes."""
-        means = [score / length for score, length in zip(self.scores, self.lengths, strict=True)]
-        return self.labels[max(range(len(means)), key=lambda i: (means[i], -i))]
+    def picked(self, lengths: Sequence[int] | None = None) -> str:
+        """The likeliest answer's class, after division by `lengths` if given; of equals the first."""
+        values = (
+            self.scores if lengths is None else [s / n for s, n in zip(self.scores, lengths, strict=True)]
+        )
+        return self.labels[max(range(len(values)), key=lambda i: (values[i], -i))]
 
 
 def run(config: Config) -> None:
     """Evaluate; write results.json, results.md and samples.jsonl to `output_dir`. Resumable for each row."""
     from rollout.generators.checkpoint import fingerprint, load
 
+    if not is_first_rank():
+        return
     tasks = sources.spread(sources.load(config.task, "test", config.seed), config.limit)
     for task in tasks.tasks:
         answers(task)  # refuses a row before a model is loaded
@@ -132,30 +131,33 @@ def evaluate(
 
 
 def _choices(task: ToolTask, scores: Sequence[float]) -> Choices:
-    texts = answers(task)
-    lengths = tuple(len(text.encode("utf-8")) for text in texts.values())
-    return Choices(task.id, task.gold, len(task.tools), tuple(texts), lengths, tuple(scores))
+    labels, texts = zip(*answers(task).items(), strict=True)
+    return Choices(
+        id=task.id, gold=task.gold, tools=len(task.tools), labels=labels,
+        bytes=tuple(len(text.encode("utf-8")) for text in texts), characters=tuple(map(len, texts)),
+        scores=tuple(scores),
+    )  # fmt: skip
 
 
 def readings(rows: Sequence[Choices]) -> dict[str, Any]:
     """The protocol's numbers as JSON values.
 
-    `acc_norm` divides by bytes (lm-evaluation-harness calls that `acc_bytes`; its own `acc_norm` divides by
-    characters, the same on ASCII answers). `macro_f1` is over four labels although `direct` is never gold, so
-    its ceiling is 0.75. Tool hallucination: share of `tool_call` on refusal rows that offer no tool.
+    `acc_norm` divides by bytes, as the published accuracy does. lm-evaluation-harness calls that `acc_bytes`;
+    its own `acc_norm` divides by characters (`acc_norm_characters` here), the same where answers are ASCII.
+    `macro_f1` is over four labels although `direct` is never gold, so its ceiling is 0.75. Tool
+    hallucination: share of `tool_call` on refusal rows that offer no tool.
     """
     gold = [row.gold for row in rows]
     bare = [row.gold == "cannot_answer" and not row.tools for row in rows]
-    found: dict[str, Any] = {"n": len(rows)}
-    for suffix, picked in (("", [r.picked for r in rows]), ("_norm", [r.picked_norm for r in rows])):
+    found: dict[str, Any] = {"n": len(rows), "no_tool_rows": sum(bare), "labels": list(ACTIONS)}
+    picks = {"": [row.picked() for row in rows], "_norm": [row.picked(row.bytes) for row in rows]}
+    for suffix, picked in picks.items():
+        calls = [label == "tool_call" for label, none in zip(picked, bare, strict=True) if none]
         found[f"acc{suffix}"] = metrics.accuracy(gold, picked)
         found[f"macro_f1{suffix}"] = metrics.macro_f1(gold, picked, ACTIONS)
-        found[f"tool_hallucination{suffix}"] = metrics.rate(
-            [label == "tool_call" for label, none in zip(picked, bare, strict=True) if none]
-        )
+        found[f"tool_hallucination{suffix}"] = metrics.rate(calls)
         found[f"confusion{suffix}"] = metrics.confusion(gold, picked, ACTIONS)
-    found["labels"] = list(ACTIONS)
-    found["no_tool_rows"] = sum(bare)
+    found["acc_norm_characters"] = metrics.accuracy(gold, [row.picked(row.characters) for row in rows])
     return found
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.ledger import Ledger, key
+from eval.ledger import Ledger, is_first_rank, key
 from eval.report import Report, Sample, plain, write
 from rewards import certainty as certainty_reward
 from rewards.tool_match import is_exact
@@ -59,6 +59,8 @@ class Config:
 
 def run(config: Config) -> None:
     """Evaluate and write results.json, results.md, samples.jsonl and confusion.png to `output_dir`."""
+    if not is_first_rank():
+        return
     tasks = sources.spread(sources.load(config.task, "test", config.seed), config.limit)
     generator, tokenizer = generators.build(config.generator, config.model, config.adapter)
     tasks = drop_long(tasks, tokenizer, config.max_prompt_length)

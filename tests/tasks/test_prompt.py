@@ -87,7 +87,7 @@ def test_a_tokenizer_without_a_template_is_an_input_error() -> None:
         name_or_path = "some/base"
 
     with pytest.raises(InputError, match=r"some/base: .*no chat template"):
-        render_prompt(task(), Bare())  # type: ignore[arg-type]
+        render_prompt(task(), Bare())
 
 
 def test_long_prompts_are_dropped_and_counted(qwen_tokenizer: "PreTrainedTokenizerBase") -> None:

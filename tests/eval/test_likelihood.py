@@ -1,0 +1,69 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.likelihood import Item, encode, log_likelihoods
+
+ITEMS = [
+    Item((1, 2, 3, 4, 5), ((6, 7), (8,), (9, 10, 11, 12), (6, 7, 8))),
+    Item((7,), ((1, 2, 3), (4,))),
+    Item((20, 21, 22), ((5,),)),
+    Item((1, 2, 3, 4, 5, 6, 7, 8, 9), ((10, 11), (12, 13), (14, 15), (16,))),
+]
+
+
+@pytest.fixture(scope="module")
+def model(tiny_qwen: Path) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    return AutoModelForCausalLM.from_pretrained(tiny_qwen).eval()
+
+
+def plainly(model: Any, context: tuple[int, ...], continuation: tuple[int, ...], limit: int) -> float:
+    """One forward pass over everything, the definition."""
+    import torch
+
+    ids = (context + continuation)[-(limit + 1) :]
+    with torch.no_grad():
+        logprobs = torch.log_softmax(model(torch.tensor([ids[:-1]])).logits[0], -1)[-len(continuation) :]
+    return float(logprobs.gather(1, torch.tensor(continuation)[:, None]).sum())
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 4, 9])
+def test_sharing_a_context_changes_nothing(model: Any, batch_size: int) -> None:
+    seen: dict[int, list[float]] = {}
+    found = log_likelihoods(model, ITEMS, batch_size, seen.__setitem__)
+    for item, scores in zip(ITEMS, found, strict=True):
+        expected = [plainly(model, item.context, one, 8192) for one in item.continuations]
+        assert scores == pytest.approx(expected, rel=1e-6)
+    assert [seen[i] for i in range(len(ITEMS))] == found
+
+
+def test_long_contexts_are_cut_from_the_left(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model.config, "max_position_embeddings", 7)
+    found = log_likelihoods(model, ITEMS, 2)
+    for item, scores in zip(ITEMS, found, strict=True):
+        assert scores == pytest.approx(
+            [plainly(model, item.context, c, 7) for c in item.continuations], rel=1e-6
+        )
+    with pytest.raises(ValueError, match="a continuation of 8 tokens; the model takes 7"):
+        log_likelihoods(model, [Item((1,), ((2,) * 8,))])
+
+
+def test_white_space_at_the_end_of_the_context_is_scored(qwen_tokenizer: Any) -> None:
+    item = encode(qwen_tokenizer, "Answer: ", ["yes", "\nno"])
+    assert qwen_tokenizer.decode(list(item.context)) == "Answer:"
+    assert [qwen_tokenizer.decode(list(ids)) for ids in item.continuations] == [" yes", " \nno"]
+
+
+def test_a_spelt_out_first_token_is_not_doubled() -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    inner = Tokenizer(models.WordLevel({"<s>": 0, "a": 1, "b": 2, "?": 3}, unk_token="?"))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    inner.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", unk_token="?")
+    assert encode(tokenizer, "a ", ["b"]) == Item((0, 1), ((2,),))
+    assert encode(tokenizer, "<s> a ", ["b"]) == Item((0, 1), ((2,),))
