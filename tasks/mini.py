@@ -37,7 +37,7 @@ WORDS = (
 NUMBERS = [str(n) for n in range(1, 21)]
 GLUE = (
     "tool enum text number flag please i want to need can you a an the for me with is as my and it now could would "
-    "like have missing nothing no fits what which should use sorry cannot that do help done yes ok set"
+    "like nothing no fits what which should use sorry cannot that do help done yes ok set skip"
 ).split()
 
 _OPENINGS = (

@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     bench = commands.add_parser(
         "bench", help="measure a part of the toolkit; the last line is one JSON object"
     )
-    bench.add_argument("name", metavar="NAME", help="a module of eval.bench")
+    bench.add_argument("name", metavar="NAME", help="a module of eval.bench or train.bench")
     bench.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the benchmark")
     bench.set_defaults(command=_bench)
     return parser
@@ -84,13 +84,15 @@ def _bench(options: argparse.Namespace) -> int | None:
     import pkgutil
 
     import eval.bench
+    import train.bench
     from tasks.errors import InputError
     from tasks.strict import closest
 
-    names = [found.name for found in pkgutil.iter_modules(eval.bench.__path__)]
-    if options.name not in names:
-        raise InputError(f"unknown benchmark {options.name!r}; {closest(options.name, names)}")
-    return importlib.import_module(f"eval.bench.{options.name}").run(options.arguments)
+    rooms = (eval.bench, train.bench)
+    modules = {m.name: f"{room.__name__}.{m.name}" for room in rooms for m in pkgutil.iter_modules(room.__path__)}
+    if options.name not in modules:
+        raise InputError(f"unknown benchmark {options.name!r}; {closest(options.name, list(modules))}")
+    return importlib.import_module(modules[options.name]).run(options.arguments)
 
 
 if __name__ == "__main__":

@@ -110,9 +110,11 @@ def demonstration(task: ToolTask, rng: random.Random, eager: float) -> str:
                 "arguments": {p: mini.invent(rng, properties[p]) for p in tool["parameters"]["required"]},
             }
     else:
-        held_out = row.get("held_out_param")
-        have = " , ".join(p for p in call["arguments"] if p != held_out) or "nothing"
-        thought = f"{call['name']} ; have {have} ; missing {held_out or 'nothing'}"
+        schema = json.loads(row["target_tool"])["parameters"]
+        given = {p: "yes" for p in call["arguments"] if p != row.get("held_out_param")}
+        silent = {p: "no" if p in schema["required"] else "skip" for p in schema["properties"]}
+        checks = (f"{p} {given.get(p, silent[p])}" for p in schema["properties"])
+        thought = " ; ".join([call["name"], *checks])
     body = f"<tool_call>{json.dumps(call, separators=(',', ':'))}</tool_call>" if action == "tool_call" else row["answers"][action]
     return f"<reasoning>{thought}</reasoning><answer>{body}</answer>"
 

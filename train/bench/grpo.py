@@ -1,0 +1,106 @@
+"""`askrl bench grpo`: seconds of one of our GRPO steps over one of TRL's own trainer.
+
+Same mini model, prompts, batch and a reward that is always 1, so that both sample the same tokens from weights that never move.
+The two take turns in one process, a fresh trainer each time; a step is timed from its begin to the next one's, so that
+logging and observing are in it.
+"""
+
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rewards.score import Score
+from tasks.completion import Completion
+from tasks.errors import InputError
+from tasks.tool_task import ToolTask
+
+if TYPE_CHECKING:
+    from trl import GRPOTrainer
+
+ROUNDS, STEPS, WARMUP = 4, 16, 4
+RECIPE: dict[str, Any] = {
+    "model": "mini",
+    "task": {"use": "mini", "train_rows": 512},
+    "rewards": [{"use": "train.bench.grpo"}],
+    "trainer": {
+        "max_steps": STEPS, "per_device_train_batch_size": 64, "num_generations": 8, "max_completion_length": 48,
+        "learning_rate": 5e-4, "use_cpu": True, "bf16": False, "gradient_checkpointing": False, "logging_steps": 1,
+        "save_strategy": "no", "report_to": "none", "disable_tqdm": True,
+    },
+}  # fmt: skip
+
+
+def score(task: ToolTask, completion: Completion) -> Score:
+    """The trivial reward."""
+    return Score(1.0, {}, "always")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print the steps of both and, as the last line, `step_ratio` as JSON."""
+    if arguments:
+        raise InputError(f"askrl bench grpo takes no arguments, not {' '.join(arguments)}")
+    ours, theirs = [], []
+    for i in range(ROUNDS):
+        with tempfile.TemporaryDirectory() as folder:
+            pair = [(ours, _ours), (theirs, _theirs)]
+            for times, build in pair if i % 2 == 0 else pair[::-1]:
+                found = _step_seconds(build(Path(folder) / build.__name__))
+                times += found
+                print(f"round {i + 1}: {build.__name__.strip('_')} {1e3 * statistics.median(found):.1f} ms a step", flush=True)
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    print(json.dumps({"step_ratio": round(ratio, 4), "steps": len(ours), "ours_ms": _ms(ours), "trl_ms": _ms(theirs)}))
+    return 0
+
+
+def _ms(times: Sequence[float]) -> float:
+    return round(1e3 * statistics.median(times), 2)
+
+
+def _ours(folder: Path) -> "GRPOTrainer":
+    from tasks import sources
+    from tasks.strict import build
+    from train import grpo
+    from train.run_dir import RunDir
+
+    config = build(grpo.Config, {**RECIPE, "output_dir": str(folder)}, "bench", folder)
+    task_set = sources.load(config.task, "train", config.seed)
+    return grpo.build(config, task_set, RunDir.open(folder, {"bench": "grpo"}, task_set.hashes))
+
+
+def _theirs(folder: Path) -> "GRPOTrainer":
+    from transformers import AutoTokenizer
+    from trl import GRPOConfig, GRPOTrainer
+
+    from tasks import sources
+    from train.grpo import prompts
+    from train.models import locate
+
+    arguments = GRPOConfig(**RECIPE["trainer"], output_dir=str(folder), seed=0)
+    model = locate("mini", 0, arguments)
+    tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
+    dataset = prompts(sources.load(RECIPE["task"], "train", 0), tokenizer)
+
+    def always(completions: list[str], **_: Any) -> list[float]:
+        return [1.0] * len(completions)
+
+    return GRPOTrainer(
+        model=model, args=arguments, processing_class=tokenizer, train_dataset=dataset, reward_funcs=always
+    )  # fmt: skip
+
+
+def _step_seconds(trainer: "GRPOTrainer") -> list[float]:
+    from transformers import TrainerCallback
+
+    begins: list[float] = []
+
+    class Clock(TrainerCallback):
+        def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
+            begins.append(time.perf_counter())
+
+    trainer.add_callback(Clock())
+    trainer.train()
+    return [after - before for before, after in zip(begins, begins[1:], strict=False)][WARMUP:]
