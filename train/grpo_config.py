@@ -93,3 +93,9 @@ class Config:
             raise InputError(f"max_prompt_length is {self.max_prompt_length}; it is at least 1 token")
         stack.build(self.rewards)
         object.__setattr__(self, "trainer", trainer_arguments(self.trainer))
+
+    def preflight(self, world: int) -> None:
+        """Raise `InputError` for what cannot run on `world` ranks, see `train.check`."""
+        from train.check import preflight
+
+        preflight(self, world)

@@ -3,14 +3,16 @@
     recipe = load("recipes/grpo_certainty.yaml", ["trainer.max_steps=10"])
     recipe.run()
 
-A job is a module with a `Config` dataclass and `run(config)`. Paths in a recipe resolve against the recipe's
-folder, `output_dir` against the working directory. The recipe's folder is on `sys.path`, whatever launched
-it, so a reward or task of the user's own can stand beside it.
+A job is a module with a `Config` dataclass and `run(config)`; a `Config` may refuse a world of ranks before
+anything heavy happens, in `preflight(world)`. Paths in a recipe resolve against the recipe's folder,
+`output_dir` against the working directory. The recipe's folder is on `sys.path`, whatever launched it, so a
+reward or task of the user's own can stand beside it.
 """
 
 import dataclasses
 import importlib
 import importlib.util
+import os
 import pkgutil
 import re
 import sys
@@ -49,12 +51,14 @@ class Recipe:
         return resolved(self.job, self.config)
 
     def run(self) -> None:
-        """Run the job in this process.
+        """Run the job in this process, after its `Config.preflight(world)`, where it has one.
 
         `model: mini` becomes the folder of the tiny model, made on first use; jobs of `train` do so
         themselves, on one rank.
         """
         config = self.config
+        if hasattr(config, "preflight"):
+            config.preflight(int(os.environ.get("WORLD_SIZE", "1")))
         if getattr(config, "model", None) == MINI and not self.job.startswith("train."):
             from train import mini_model
 

@@ -100,6 +100,17 @@ def test_an_error_inside_the_job_keeps_its_traceback(folder: Folder) -> None:
     assert "a bug" in done.stderr
 
 
+def test_a_job_may_refuse_before_it_runs(folder: Folder) -> None:
+    folder.write(
+        f"{folder.job}.py", "from train.grpo_config import Config\ndef run(config): raise SystemExit(9)\n"
+    )
+    recipe = folder.recipe("model: mini\ntask: {use: mini}\nrewards: [{use: format}]")
+    done = start(folder, "python", recipe, "trainer.num_generations=3")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "nearest valid: per_device_train_batch_size 6 or 9" in done.stderr
+    assert start(folder, "python", recipe).returncode == 9
+
+
 def test_processes_started_by_spawn_do_not_run_the_recipe_again(folder: Folder) -> None:
     (folder.path / f"{folder.job}.py").write_text(
         "import multiprocessing, os\nfrom dataclasses import dataclass\nfrom pathlib import Path\n"
