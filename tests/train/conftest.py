@@ -1,7 +1,7 @@
 import sys
 import textwrap
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,5 +67,3 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
     yield Folder(tmp_path)
     sys.path[:] = before
 
-
-Write = Callable[[str], Path]

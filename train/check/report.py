@@ -12,6 +12,7 @@ from train.check.memory import ASSUMED_PROMPT, estimate
 from train.check.shapes import SHAPES, shape_of
 from train.grpo_config import Config
 from train.recipe import load
+from train.same_recipe import plain
 
 
 def check(file: str, overrides: Sequence[str] = (), world: int = 1) -> None:
@@ -21,7 +22,7 @@ def check(file: str, overrides: Sequence[str] = (), world: int = 1) -> None:
     combination that is known to fail, and rewards under which gold does not win.
     """
     recipe = load(file, overrides)
-    _print("recipe", yaml.safe_dump(recipe.resolved, sort_keys=False, allow_unicode=True).splitlines())
+    _print("recipe", yaml.safe_dump(plain(recipe.resolved), sort_keys=False, allow_unicode=True).splitlines())
     if not isinstance(recipe.config, Config):
         return
     config = recipe.config

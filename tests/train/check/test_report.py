@@ -62,6 +62,11 @@ def test_what_is_wrong_is_one_error(grpo: Path, folder: Folder, override: str, f
     assert str(caught.value).startswith("recipe.yaml: ")
 
 
+def test_secrets_are_not_printed(grpo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check(str(grpo), ["trainer.hub_token=hf_abc"])
+    assert "hf_abc" not in capsys.readouterr().out
+
+
 def test_an_unknown_shape_is_no_fault(grpo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     check(str(grpo), ["model=someone/their-model"])
     assert "no shape known for someone/their-model" in capsys.readouterr().out
