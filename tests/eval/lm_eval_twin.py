@@ -51,7 +51,7 @@ def run(
     (folder / "choices.yaml").write_text(TASK.format(rows=rows))
     (folder / "metric.py").write_text(METRIC)
     found = simple_evaluate(
-        HFLM(pretrained=model, tokenizer=tokenizer, batch_size=4, **limits),
+        HFLM(pretrained=model, tokenizer=tokenizer, batch_size=1, **limits),
         tasks=["choices"],
         task_manager=TaskManager(include_path=str(folder), include_defaults=False),
         bootstrap_iters=0,

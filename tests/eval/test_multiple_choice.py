@@ -94,7 +94,7 @@ def agree(model: Any, tokenizer: Any, tasks: list[ToolTask], variant: Variant, f
 def test_equals_lm_eval_on_own_rows(
     model: Any, qwen_tokenizer: Any, variant: Variant, tmp_path: Path
 ) -> None:
-    agree(model, qwen_tokenizer, short_rows(own_tasks(), 6), variant, tmp_path)
+    agree(model, qwen_tokenizer, short_rows(own_tasks(), 3), variant, tmp_path)
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_equals_lm_eval_on_real_rows(
 ) -> None:
     tasks = when2call.load(when2call.Config(test=real_rows / "test_llm_judge.jsonl"), "test", seed=0).tasks
     monkeypatch.setattr(model.config, "max_position_embeddings", 300)  # so that some contexts are cut
-    agree(model, qwen_tokenizer, short_rows(list(tasks), 9), "qwen", tmp_path)
+    agree(model, qwen_tokenizer, short_rows(list(tasks), 6), "qwen", tmp_path)
 
 
 def test_rows_that_are_done_are_not_scored_again(
