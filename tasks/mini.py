@@ -1,10 +1,11 @@
-"""The miniature world: When2Call in a vocabulary of two hundred words, so that a laptop can learn it in minutes.
+"""The miniature world: When2Call in two hundred words, so that a laptop can learn it in minutes.
 
-Every row is in the format of the When2Call test file and goes through the same reader. A tool is a verb and a noun
-with one to three random parameters (choice, number, free text; optional ones, booleans among them); the pairs of verb and noun of the
-test split never occur in training, and schemas and values are drawn anew for every row. Requests are paraphrased,
-classes balanced as in the real test data (arXiv 2504.18851). `label_noise` relabels rows the way the public generator
-slips: an ask becomes a call whose missing value is invented, a call becomes an ask for a value that was given.
+Every row is in the format of the When2Call test file and goes through the same reader. A tool is a verb and a
+noun with one to three random parameters (choice, number, free text; optional ones, booleans among them). The
+verb-noun pairs of the test split never occur in training; schemas and values are drawn anew for every row.
+Requests are paraphrased, classes balanced as in the real test data (arXiv 2504.18851). `label_noise` relabels
+rows the way the public generator slips: an ask becomes a call whose missing value is invented, a call becomes
+an ask for a value that was given.
 """
 
 import hashlib
@@ -20,24 +21,27 @@ from tasks.errors import InputError
 from tasks.tool_task import TaskSet
 
 VERBS = (
-    "book order find send play check open rent cancel track plan share print move clean paint ship lock scan fix"
+    "book order find send play check open rent cancel track plan share print move clean paint ship "
+    "lock scan fix"
 ).split()
 NOUNS = (
-    "table taxi hotel song email parcel room ticket flight invoice garden camera report meal boat bike door lamp "
-    "file photo shop train class game"
+    "table taxi hotel song email parcel room ticket flight invoice garden camera report meal boat "
+    "bike door lamp file photo shop train class game"
 ).split()
 PARAMETERS = (
     "city date color size price title time count speed style food music level place owner team floor shape"
 ).split()
 FLAGS = "outdoor quiet urgent shared".split()
 WORDS = (
-    "leeds paris red blue green thai italian jazz rock maria tom anna monday friday small large round square noon "
-    "night north south silver gold apple lemon river hill tiger eagle oak pine velvet cotton alpha delta omega sigma"
+    "leeds paris red blue green thai italian jazz rock maria tom anna monday friday small large "
+    "round square noon night north south silver gold apple lemon river hill tiger eagle oak pine "
+    "velvet cotton alpha delta omega sigma"
 ).split()
 NUMBERS = [str(n) for n in range(1, 21)]
 GLUE = (
-    "tool enum text number flag please i want to need can you a an the for me with is as my and it now could would "
-    "like nothing no fits what which should use sorry cannot that do help done yes ok set skip"
+    "tool enum text number flag please i want to need can you a an the for me with is as my and it "
+    "now could would like nothing no fits what which should use sorry cannot that do help done yes "
+    "ok set skip"
 ).split()
 
 _OPENINGS = (
@@ -50,8 +54,16 @@ _OPENINGS = (
 )
 _MENTIONS = ("{p} {x}", "with {p} {x}", "the {p} is {x}", "set the {p} to {x}")
 _ASKS = ("what {p} should i use ?", "which {p} would you like ?", "can you please set the {p} ?")
-_DECLINES = ("sorry , i cannot {v} a {n}", "sorry , i cannot help with that", "sorry , i cannot do that for you")
-_BALANCE = (("tool_call", 0.3546), ("request_for_info", 0.2908), ("cannot_answer", 0.3546))  # test split, 3,652 rows
+_DECLINES = (
+    "sorry , i cannot {v} a {n}",
+    "sorry , i cannot help with that",
+    "sorry , i cannot do that for you",
+)
+_BALANCE = (
+    ("tool_call", 0.3546),
+    ("request_for_info", 0.2908),
+    ("cannot_answer", 0.3546),
+)  # test split, 3,652 rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +99,7 @@ Row = dict[str, Any]
 
 
 def load(config: Config, split: Literal["train", "test"], seed: int) -> TaskSet:
-    """Generate a split. The same (config, split, seed) always gives the same rows; test rows do not depend on noise."""
+    """Generate a split: a pure function of (config, split, seed); test rows do not depend on the noise."""
     rows = generate(config.train_rows if split == "train" else config.test_rows, split, seed)
     counts: Counter[str] = Counter(kept=len(rows))
     if split == "train":
@@ -115,17 +127,15 @@ def _pairs(split: str) -> list[tuple[str, str]]:
 
 def _tool(rng: random.Random, verb: str, noun: str) -> Row:
     properties: Row = {}
-    required = []
     names = rng.sample(PARAMETERS, rng.choice((1, 2, 2, 3)))
-    for i, name in enumerate(names):
+    required = [name for i, name in enumerate(names) if i == 0 or rng.random() < 0.75]
+    for name in sorted(names, key=lambda name: name not in required):
         kind = rng.choice(("enum", "number", "text"))
         if kind == "enum":
             spec: Row = {"type": "string", "enum": rng.sample(WORDS, rng.choice((2, 3, 4)))}
         else:
             spec = {"type": "integer" if kind == "number" else "string"}
         properties[name] = {**spec, "description": name}
-        if i == 0 or rng.random() < 0.75:
-            required.append(name)
     if rng.random() < 0.25:
         flag = rng.choice(FLAGS)
         properties[flag] = {"type": "boolean", "description": flag}
@@ -137,6 +147,7 @@ def _tool(rng: random.Random, verb: str, noun: str) -> Row:
 
 
 def invent(rng: random.Random, spec: Row) -> Any:
+    """A random value that fits a parameter's schema."""
     if spec["type"] == "boolean":
         return rng.random() < 0.5
     if spec["type"] == "integer":
@@ -163,7 +174,10 @@ def _row(rng: random.Random, pairs: Sequence[tuple[str, str]], identity: str) ->
     said = {p: text for p, text in mentions if gold != "request_for_info" or p != held_out}
     call = {p: x for p, x in given.items() if p in said}
     invented = {p: x if p in said else invent(rng, properties[p]) for p, x in given.items()}
-    distractors = [_tool(rng, *pair) for pair in others[: rng.choice((0, 1)) if gold != "cannot_answer" else rng.choice((0, 1, 1, 2))]]
+    distractors = [
+        _tool(rng, *pair)
+        for pair in others[: rng.choice((0, 1)) if gold != "cannot_answer" else rng.choice((0, 1, 1, 2))]
+    ]
     tools = distractors if gold == "cannot_answer" else [tool, *distractors]
     rng.shuffle(tools)
     row: Row = {
@@ -182,7 +196,10 @@ def _row(rng: random.Random, pairs: Sequence[tuple[str, str]], identity: str) ->
         "tools": [json.dumps(t) for t in tools],
     }
     if gold == "request_for_info":
-        row |= {"held_out_param": held_out, "orig_question": " ".join([opening, *(text for _, text in mentions)])}
+        row |= {
+            "held_out_param": held_out,
+            "orig_question": " ".join([opening, *(text for _, text in mentions)]),
+        }
     if gold == "cannot_answer":
         row["orig_tools"] = [json.dumps(tool), *row["tools"]]
     assert gold == "request_for_info" or call == invented
@@ -200,6 +217,10 @@ def _relabel(row: Row, noise: LabelNoise, rng: random.Random, counts: Counter[st
         tool = json.loads(row["target_tool"])
         held_out = rng.choice(tool["parameters"]["required"])
         answers = {**row["answers"], "request_for_info": rng.choice(_ASKS).format(p=held_out)}
-        noisy = {"correct_answer": "request_for_info", "held_out_param": held_out, "orig_question": row["question"]}
+        noisy = {
+            "correct_answer": "request_for_info",
+            "held_out_param": held_out,
+            "orig_question": row["question"],
+        }
         return {**row, "answers": answers, **noisy}
     return row

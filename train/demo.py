@@ -1,7 +1,7 @@
 """The demonstration: the same start trained with and without certainty, on labels that are often wrong.
 
-Runs a small study (`train.study`) of three cells, `before`, `plain` and `certainty`, and prints one table of what the policies
-do on tools they have never seen, and where the plots are.
+Runs a small study (`train.study`) of three cells, `before`, `plain` and `certainty`, and prints one table of
+what the policies do on tools they have never seen, and where the plots are.
 """
 
 from collections.abc import Mapping
@@ -45,9 +45,13 @@ def run(config: Config) -> None:
     for name, title in TITLES.items():
         if name in found:
             print(_line(title, found[name]))
-    print(f"\nPlots, transcripts and metrics: {config.output_dir}/runs/labels/{{plain,certainty}}/{config.seed}/")
+    print(
+        f"\nPlots, transcripts and metrics: {config.output_dir}/runs/labels/{{plain,certainty}}/{config.seed}/"
+    )
 
 
 def _line(title: str, result: Mapping[str, Any]) -> str:
     invented = result["hallucinated_call_rate"]["missing_argument"]
-    return f"| {title} | {result['accuracy']:.3f} | {result['macro_f1']:.3f} | {invented:.3f} | {result['n']} |"
+    return (
+        f"| {title} | {result['accuracy']:.3f} | {result['macro_f1']:.3f} | {invented:.3f} | {result['n']} |"
+    )

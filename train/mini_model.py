@@ -1,8 +1,8 @@
-"""`model: mini`: a tiny Qwen3 built from config, with a tokenizer made in process, warm-started once and cached.
+"""`model: mini`: a tiny Qwen3 from config, its tokenizer made in process, warm-started once and cached.
 
-The warm start imitates an over-eager demonstrator: it reasons correctly about what is given and what is missing, then
-in four rows of five calls the tool anyway and invents the rest. That is the degenerate start from which GRPO has to
-learn when to ask (arXiv 2511.08798 trains on exactly this failure).
+The warm start imitates an over-eager demonstrator: it checks correctly which parameters were given, then in
+four rows of five calls the tool anyway and invents the rest. That is the degenerate start from which GRPO has to
+learn when to ask, the failure that arXiv 2511.08798 trains on.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasks import mini
 from tasks.prompt import render_prompt
@@ -28,17 +28,36 @@ logger = logging.getLogger(__name__)
 
 TAGS = ("<reasoning>", "</reasoning>", "<answer>", "</answer>", "<tool_call>", "</tool_call>")
 CONTROL = ("<pad>", "<unk>", "<|user|>", "<|assistant|>", "<|end|>")
-PUNCTUATION = ("{\"", "\":\"", "\",\"", "\":{\"", "\":", ",\"", "}}", "\"}}", "\"", "\":{", "{", "}", "_", ",", ";", "?", ":", ".")
+PUNCTUATION = (
+    '{"',
+    '":"',
+    '","',
+    '":{"',
+    '":',
+    ',"',
+    "}}",
+    '"}}',
+    '"',
+    '":{',
+    "{",
+    "}",
+    "_",
+    ",",
+    ";",
+    "?",
+    ":",
+    ".",
+)
 
 CHAT_TEMPLATE = """\
 {%- for entry in tools or [] -%}
 {%- set tool = entry.function -%}
 tool {{ tool.name }}
-{%- for name, schema in tool.parameters.properties.items() %} ; {{ name }}{{ '' if name in tool.parameters.required else ' ?' }}
-{%- if schema.enum is defined %}{% for value in schema.enum %} {{ value }}{% endfor %}
-{%- elif schema.type == 'boolean' %} flag
-{%- elif schema.type == 'integer' %} number
-{%- else %} text
+{%- for name in tool.parameters.properties if name in tool.parameters.required %} {{ name }}{% endfor %} ?
+{%- for name in tool.parameters.properties if name not in tool.parameters.required %} {{ name }}{% endfor %}
+{%- for name, schema in tool.parameters.properties.items() %}
+{%- if schema.enum is defined %} ; {{ name }}{% for value in schema.enum %} {{ value }}{% endfor %}
+{%- elif schema.type != 'string' %} ; {{ name }} {{ 'flag' if schema.type == 'boolean' else 'number' }}
 {%- endif %}
 {%- endfor %} .
 {% endfor -%}
@@ -49,11 +68,12 @@ tool {{ tool.name }}
 {%- endfor -%}
 {%- if add_generation_prompt %}<|assistant|>{% endif -%}
 """
+"""A tool is its name, required parameters, `?`, optional ones; then choices, and types other than text."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """Everything that shapes the tiny model; the cache is keyed by these values and the sources they act through."""
+    """Everything that shapes the tiny model; these values and the sources that use them key the cache."""
 
     seed: int = 0
     hidden: int = 64
@@ -61,8 +81,8 @@ class WarmStart:
     heads: int = 4
     head_dim: int = 32
     intermediate: int = 128
-    rows: int = 10_000
-    steps: int = 3000
+    rows: int = 9000
+    steps: int = 4500
     batch: int = 16
     learning_rate: float = 4e-3
     eager: float = 0.8
@@ -70,7 +90,7 @@ class WarmStart:
 
 
 def tokenizer() -> "PreTrainedTokenizerFast":
-    """A word-level tokenizer whose decoding is valid JSON: quotes and underscores swallow the spaces beside them."""
+    """Word-level; decoding gives valid JSON because quotes and underscores swallow the spaces beside them."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -80,16 +100,24 @@ def tokenizer() -> "PreTrainedTokenizerFast":
     )
     inner = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(r"[a-z0-9]+|_|[^a-z0-9_]+"), "isolated")]
+        [
+            pre_tokenizers.WhitespaceSplit(),
+            pre_tokenizers.Split(Regex(r"[a-z0-9]+|_|[^a-z0-9_]+"), "isolated"),
+        ]
     )
-    glue = [("\" ", "\""), (" \"", "\""), (" _ ", "_")]
+    glue = [('" ', '"'), (' "', '"'), (" _ ", "_")]
     inner.decoder = decoders.Sequence(
-        [decoders.WordPiece(prefix="##", cleanup=False), decoders.Fuse(), *(decoders.Replace(a, b) for a, b in glue)]
+        [
+            decoders.WordPiece(prefix="##", cleanup=False),
+            decoders.Fuse(),
+            *(decoders.Replace(a, b) for a, b in glue),
+        ]
     )
     inner.add_tokens([AddedToken(tag, normalized=False) for tag in TAGS])
     fast = PreTrainedTokenizerFast(
-        tokenizer_object=inner, pad_token="<pad>", unk_token="<unk>", eos_token="<|end|>", padding_side="left",
+        tokenizer_object=inner, pad_token="<pad>", unk_token="<unk>", eos_token="<|end|>",
         additional_special_tokens=["<|user|>", "<|assistant|>"], clean_up_tokenization_spaces=False,
+        padding_side="left",
     )  # fmt: skip
     fast.chat_template = CHAT_TEMPLATE
     return fast
@@ -114,8 +142,12 @@ def demonstration(task: ToolTask, rng: random.Random, eager: float) -> str:
         given = {p: "yes" for p in call["arguments"] if p != row.get("held_out_param")}
         silent = {p: "no" if p in schema["required"] else "skip" for p in schema["properties"]}
         checks = (f"{p} {given.get(p, silent[p])}" for p in schema["properties"])
-        thought = " ; ".join([call["name"], *checks])
-    body = f"<tool_call>{json.dumps(call, separators=(',', ':'))}</tool_call>" if action == "tool_call" else row["answers"][action]
+        thought = " ".join([call["name"], *checks])
+    body = (
+        f"<tool_call>{json.dumps(call, separators=(',', ':'))}</tool_call>"
+        if action == "tool_call"
+        else row["answers"][action]
+    )
     return f"<reasoning>{thought}</reasoning><answer>{body}</answer>"
 
 
@@ -139,7 +171,7 @@ def build(recipe: WarmStart, cache: Path | None = None) -> Path:
 
 
 def warm_start(recipe: WarmStart) -> "tuple[Qwen3ForCausalLM, PreTrainedTokenizerFast]":
-    """Imitation on whole sequences first (copying is learned on prompts), on completions alone from half-way on."""
+    """Imitation: on whole sequences at first (copying is learned on prompts), then on completions alone."""
     import torch
     from tqdm import tqdm
     from transformers import Qwen3Config, Qwen3ForCausalLM, get_wsd_schedule
@@ -154,7 +186,9 @@ def warm_start(recipe: WarmStart) -> "tuple[Qwen3ForCausalLM, PreTrainedTokenize
         bos_token_id=None, eos_token_id=words.eos_token_id, pad_token_id=words.pad_token_id, use_cache=True,
     )  # fmt: skip
     model = Qwen3ForCausalLM(config)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.01
+    )
     schedule = get_wsd_schedule(optimizer, 30, int(0.4 * recipe.steps), num_training_steps=recipe.steps)
     batches = _batches(recipe, words)
     for step in tqdm(range(recipe.steps), desc="warm start of the mini model", disable=None):
@@ -170,8 +204,10 @@ def warm_start(recipe: WarmStart) -> "tuple[Qwen3ForCausalLM, PreTrainedTokenize
     return model.eval(), words
 
 
-def _batches(recipe: WarmStart, words: "PreTrainedTokenizerFast") -> "Iterator[tuple[torch.Tensor, torch.Tensor]]":
-    """Endless (ids, labels), each (batch, length), right-padded; labels are -100 on the prompt and the padding."""
+def _batches(
+    recipe: WarmStart, words: "PreTrainedTokenizerFast"
+) -> "Iterator[tuple[torch.Tensor, torch.Tensor]]":
+    """Endless (ids, labels), each (batch, length), right-padded; -100 on prompt and padding."""
     import torch
 
     rng = random.Random(f"mini/warm/{recipe.seed}")

@@ -1,8 +1,9 @@
-"""Study: many GRPO runs over cells, label noises and seeds; every unit is a file, so a study resumes where it stopped.
+"""Study: many GRPO runs over cells, label noises and seeds; it resumes where it stopped.
 
-A cell is a list of recipe overrides. Each unit trains one cell under one noise from one seed's start, evaluates greedily
-on unseen tools, and writes `units/<noise>/<cell>/<seed>.json`. `table.md` sets every cell beside its unweighted twin of
-the same noise and seeds: mean and standard deviation, and the paired difference with a 95 % t interval.
+A cell is a list of recipe overrides. Each unit trains one cell under one noise from one seed's start, evaluates
+greedily on unseen tools, and writes `units/<noise>/<cell>/<seed>.json`. `table.md` sets every cell beside its
+unweighted twin of the same noise and seeds: mean and standard deviation, and the paired difference with a 95 %
+t interval.
 """
 
 import json
@@ -80,29 +81,32 @@ def run(config: Config) -> None:
 
     todo = [unit for unit in units(config) if not unit.path(config.output_dir).is_file()]
     started = time.monotonic()
-    # Spawned, so that each worker is a fresh single-threaded process; a unit is one item, whoever is free takes it.
+    # Spawned: each worker is a fresh single-threaded process, and whoever is free takes the next unit.
     with multiprocessing.get_context("spawn").Pool(config.workers, _one_thread) as pool:
-        if load(config.recipe, config.set).config.model == MINI:  # each start once, before two workers want the same
+        if (
+            load(config.recipe, config.set).config.model == MINI
+        ):  # each start once, before two workers want the same
             pool.map(_start, {unit.seed: None for unit in todo}, chunksize=1)
         work = [(unit, config.recipe, config.output_dir) for unit in todo]
         for done, (unit, error) in enumerate(pool.imap_unordered(_run_unit, work), 1):
             left = (time.monotonic() - started) / done * (len(todo) - done)
             state = f"failed: {error}" if error else "done"
-            print(f"{done}/{len(todo)} {unit.noise} {unit.cell} seed {unit.seed} {state}, {left / 60:.0f} min left", flush=True)
+            name = f"{unit.noise} {unit.cell} seed {unit.seed}"
+            print(f"{done}/{len(todo)} {name} {state}, {left / 60:.0f} min left", flush=True)
             write_text(config.output_dir / "table.md", table(config))
     write_text(config.output_dir / "table.md", table(config))
 
 
 def units(config: Config) -> list[Unit]:
-    """All runs, seed by seed, so that an unfinished study has whole seeds."""
+    """All runs, cell by cell: put what matters most first, an unfinished study then has it whole."""
     from tasks.strict import build
 
     cells = {name: build(Cell, body or {}, f"cells.{name}") for name, body in config.cells.items()}
     return [
         Unit(noise, name, seed, (*config.set, *overrides, *cell.set, f"seed={seed}"))
+        for name, cell in cells.items()
         for seed in config.seeds
         for noise, overrides in config.noises.items()
-        for name, cell in cells.items()
         if (cell.noises is None or noise in cell.noises) and (cell.seeds is None or seed in cell.seeds)
     ]
 
@@ -142,7 +146,10 @@ def measure(unit: Unit, recipe: Path, folder: Path) -> dict[str, Any]:
 
     scratch = folder / "runs" / unit.noise / unit.cell / str(unit.seed)
     shutil.rmtree(scratch, ignore_errors=True)
-    config = load(recipe, [*unit.overrides, f"output_dir={scratch}", "trainer.save_strategy=no", "trainer.disable_tqdm=true"]).config
+    config = load(
+        recipe,
+        [*unit.overrides, f"output_dir={scratch}", "trainer.save_strategy=no", "trainer.disable_tqdm=true"],
+    ).config
     task_set = sources.load(config.task, "train", config.seed)
     run_dir = RunDir.open(scratch, resolved("train.grpo", config), task_set.hashes)
     began = time.monotonic()
@@ -170,5 +177,7 @@ def results(config: Config) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
     for unit in units(config):
         path = unit.path(config.output_dir)
         if path.is_file():
-            found.setdefault((unit.noise, unit.cell), {})[unit.seed] = json.loads(path.read_text(encoding="utf-8"))
+            found.setdefault((unit.noise, unit.cell), {})[unit.seed] = json.loads(
+                path.read_text(encoding="utf-8")
+            )
     return found

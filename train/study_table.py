@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from statistics import fmean, stdev
 from typing import Any
 
 from tasks.completion import ACTIONS
 from train.study import Config, results
 
-HEAD = (
-    "| cell | seeds | accuracy | difference to {twin} | macro-F1 | hallucinated | recall call / ask / decline | exact calls "
-    "| Brier / ECE / AUROC | certainty spread | accuracy by seed |\n|---|---|---|---|---|---|---|---|---|---|---|\n"
-)
+COLUMNS = (
+    "cell", "seeds", "accuracy", "difference to {twin}", "macro-F1", "hallucinated",
+    "recall call / ask / decline", "exact calls", "Brier / ECE / AUROC", "certainty spread", "accuracy by seed",
+)  # fmt: skip
+HEAD = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
 Result = Mapping[str, Any]
 
 
@@ -47,15 +49,22 @@ def _line(cell: str, results: Mapping[int, Result], twin: Mapping[int, Result]) 
         better = sum(d > 0 for d in paired)
         bounds = f" [{low:+.3f}, {high:+.3f}]" if len(paired) > 1 else ""
         difference = f"{mean:+.3f}{bounds}, better on {better}/{len(paired)}"
-    recalls = " / ".join(_spread(runs, lambda r, a=action: r["recall"].get(a)) for action in ACTIONS[:3])
-    calibration = " / ".join(_mean(runs, lambda r, k=key: r["calibration"][k]) for key in ("brier", "ece", "auroc"))
-    return (
-        f"| {cell} | {len(runs)} | {_spread(runs, lambda r: r['accuracy'])} | {difference} "
-        f"| {_mean(runs, lambda r: r['macro_f1'])} "
-        f"| {_spread(runs, lambda r: r['hallucinated_call_rate']['missing_argument'])} | {recalls} "
-        f"| {_mean(runs, lambda r: r['exact_calls'])} | {calibration} | {_mean(runs, lambda r: r['certainty_spread'])} "
-        f"| {' '.join(format(r['accuracy'], '.3f') for r in runs)} |"
+    columns = (
+        cell,
+        str(len(runs)),
+        _spread(runs, lambda r: r["accuracy"]),
+        difference,
+        _mean(runs, lambda r: r["macro_f1"]),
+        _spread(runs, lambda r: r["hallucinated_call_rate"]["missing_argument"]),
+        " / ".join(_spread([run["recall"] for run in runs], itemgetter(action)) for action in ACTIONS[:3]),
+        _mean(runs, lambda r: r["exact_calls"]),
+        " / ".join(
+            _mean([run["calibration"] for run in runs], itemgetter(key)) for key in ("brier", "ece", "auroc")
+        ),
+        _mean(runs, lambda r: r["certainty_spread"]),
+        " ".join(format(r["accuracy"], ".3f") for r in runs),
     )
+    return f"| {' | '.join(columns)} |"
 
 
 def _values(runs: Sequence[Result], read: Callable[[Result], float | None]) -> list[float]:
