@@ -7,8 +7,8 @@ On rows labelled call or ask that carry a call, with s the support of that call 
 
 and the completion earns P of its action, 0 for another one. Other rows earn the plain class reward. `trust` 0
 is the label as it stands, 1 the text alone. Stands in place of `action_class`; with `scope: all` it adds s
-times the tool reward and stands in place of `tool_match` too, so that a call that happens to match an invented
-value earns nothing for it.
+times the tool reward and stands in place of `tool_match` too, so that a call that happens to match an
+invented value earns nothing for it.
 """
 
 from dataclasses import dataclass

@@ -46,7 +46,7 @@ def run(config: Config) -> None:
         if name in found:
             print(_line(title, found[name]))
     print(
-        f"\nPlots, transcripts and metrics: {config.output_dir}/runs/labels/{{plain,certainty}}/{config.seed}/"
+        f"\nPlots, transcripts and metrics: {config.output_dir / 'runs/labels'}/{{plain,certainty}}/{config.seed}/"
     )
 
 

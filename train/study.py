@@ -1,9 +1,9 @@
 """Study: many GRPO runs over cells, label noises and seeds; it resumes where it stopped.
 
-A cell is a list of recipe overrides. Each unit trains one cell under one noise from one seed's start, evaluates
-greedily on unseen tools, and writes `units/<noise>/<cell>/<seed>.json`. `table.md` sets every cell beside its
-unweighted twin of the same noise and seeds: mean and standard deviation, and the paired difference with a 95 %
-t interval.
+A cell is a list of recipe overrides. Each unit trains one cell under one noise from one seed's start,
+evaluates it on unseen tools, and writes `units/<noise>/<cell>/<seed>.json`. `table.md` sets every cell beside
+its unweighted twin of the same noise and seeds: mean and standard deviation, and the paired difference with a
+95 % t interval.
 """
 
 import json

@@ -11,7 +11,8 @@ from train.study import Config, results
 
 COLUMNS = (
     "cell", "seeds", "accuracy", "difference to {twin}", "macro-F1", "hallucinated",
-    "recall call / ask / decline", "exact calls", "Brier / ECE / AUROC", "certainty spread", "accuracy by seed",
+    "recall call / ask / decline", "exact calls", "Brier / ECE / AUROC", "certainty spread",
+    "accuracy by seed",
 )  # fmt: skip
 HEAD = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
 Result = Mapping[str, Any]
