@@ -45,9 +45,7 @@ def run(config: Config) -> None:
     for name, title in TITLES.items():
         if name in found:
             print(_line(title, found[name]))
-    print(
-        f"\nPlots, transcripts and metrics: {config.output_dir / 'runs/labels'}/{{plain,certainty}}/{config.seed}/"
-    )
+    print(f"\nPlots, transcripts and metrics: {config.output_dir}/runs/labels/*/{config.seed}/")
 
 
 def _line(title: str, result: Mapping[str, Any]) -> str:

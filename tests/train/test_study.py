@@ -1,0 +1,86 @@
+"""Studies: which runs there are, what the table says of them, and one cell replayed for real."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.errors import InputError
+from train import mini_model, study
+from train.study_table import interval, table
+
+CELLS: dict[str, Any] = {
+    "plain": {},
+    "label": {"set": ["rewards=[{use: format}, {use: certain_label}]"], "noises": ["noisy"], "seeds": [0]},
+}
+NOISES = {"clean": [], "noisy": ["task.label_noise.ask_as_call=0.6"]}
+
+
+def config(folder: Path, **fields: Any) -> study.Config:
+    settings: dict[str, Any] = {"recipe": folder / "base.yaml", "cells": CELLS, "noises": NOISES}
+    return study.Config(**settings | {"seeds": (0, 1), "output_dir": folder / "out"} | fields)
+
+
+def result(accuracy: float) -> dict[str, Any]:
+    return {
+        "accuracy": accuracy, "macro_f1": accuracy, "exact_calls": 0.5, "certainty_spread": None,
+        "recall": {"tool_call": 1.0, "request_for_info": 0.5, "cannot_answer": 1.0},
+        "hallucinated_call_rate": {"missing_argument": 0.25},
+        "calibration": {"brier": 0.1, "ece": 0.2, "auroc": None},
+    }  # fmt: skip
+
+
+def test_interval_is_the_paired_t_interval() -> None:
+    # mean .2, sd .1, n 3: half width 4.3027 * .1 / sqrt 3 = .2484
+    mean, low, high = interval([0.1, 0.2, 0.3])
+    assert (mean, low, high) == pytest.approx((0.2, -0.0484, 0.4484), abs=1e-4)
+    assert interval([0.1]) == (0.1, -math.inf, math.inf)
+
+
+def test_units_come_cell_by_cell_and_cells_narrow_noises_and_seeds(tmp_path: Path) -> None:
+    found = [(unit.cell, unit.seed, unit.noise) for unit in study.units(config(tmp_path))]
+    plain = [("plain", seed, noise) for seed in (0, 1) for noise in ("clean", "noisy")]
+    assert found == [*plain, ("label", 0, "noisy")]
+    last = study.units(config(tmp_path, set=("trainer.max_steps=1",)))[-1].overrides
+    assert last == ("trainer.max_steps=1", *NOISES["noisy"], *CELLS["label"]["set"], "seed=0")
+
+
+def test_table_pairs_a_cell_with_its_twin_by_seed(tmp_path: Path) -> None:
+    plan = config(tmp_path, cells={"plain": {}, "label": {}}, noises={"clean": []})
+    scores = {("plain", 0): 0.5, ("plain", 1): 0.7, ("label", 0): 0.8, ("label", 1): 0.9}
+    for unit in study.units(plan):
+        path = unit.path(plan.output_dir)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(result(scores[unit.cell, unit.seed])))
+    line = table(plan).splitlines()[-1]
+    # differences .3 and .2: mean .25, sd .0707, half width 12.7062 * .0707 / sqrt 2 = .635
+    assert "| label | 2 | 0.850 (0.071) | +0.250 [-0.385, +0.885], better on 2/2 |" in line
+    assert "0.100 / 0.200 / -" in line
+    assert line.endswith("| 0.800 0.900 |")
+
+
+def test_a_twin_that_is_no_cell_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="twin is 'base'"):
+        config(tmp_path, twin="base")
+
+
+@pytest.mark.slow
+def test_one_cell_replayed_then_nothing_left_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = mini_model.build(mini_model.WarmStart(steps=60, rows=200), tmp_path / "cache")
+    base = Path(__file__).parents[2] / "recipes" / "mini" / "grpo_baseline.yaml"
+    settings = ["trainer.max_steps=2", "trainer.per_device_train_batch_size=16", "task.test_rows=32"]
+    plan = config(
+        tmp_path, recipe=base, cells={"plain": {}}, noises={"noisy": NOISES["noisy"]}, seeds=(0,), workers=1,
+        set=(f"model={start}", "task.train_rows=64", *settings),
+    )  # fmt: skip
+    study.run(plan)
+    ((_, runs),) = study.results(plan).items()
+    assert runs[0]["n"] == 32
+    assert runs[0]["certainty_spread"] >= 0
+    assert "1/1 noisy plain seed 0 done" in capsys.readouterr().out
+    study.run(plan)
+    assert "done" not in capsys.readouterr().out
