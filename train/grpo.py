@@ -8,7 +8,6 @@ What differs from a plain TRL script, and all that does:
 * the run directory knows its recipe, resumes itself, and shows what the policy does, see `train.observe`.
 """
 
-import dataclasses
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,9 @@ import tasks.prompt
 from rewards import stack
 from rewards.trl import reward_functions
 from tasks import sources
+from tasks.errors import InputError
 from tasks.tool_task import TaskSet
-from train import hardware
+from train import hardware, models
 from train.grpo_config import Config, Lora
 from train.recipe import resolved
 from train.run_dir import RunDir
@@ -34,35 +34,38 @@ logger = logging.getLogger(__name__)
 
 
 def run(config: Config) -> None:
-    """Train, and leave the policy (or its adapter) in `config.output_dir`. Raises InputError before any heavy work."""
+    """Train, and leave the policy (or its adapter) in `config.output_dir`.
+
+    Raises InputError, before any heavy work, for bad rows, what is no model, and a folder of another run.
+    """
     task_set = sources.load(config.task, "train", config.seed)
+    models.check(config.model, config.model_revision)
     run_dir = RunDir.open(config.output_dir, resolved("train.grpo", config), task_set.hashes)
     trainer = build(config, task_set, run_dir)
     trainer.train(resume_from_checkpoint=str(run_dir.checkpoint) if run_dir.checkpoint else None)
     trainer.save_model()
+    trainer.accelerator.wait_for_everyone()  # a rank that leaves early takes the process group with it
     trainer.accelerator.end_training()
 
 
 def build(config: Config, task_set: TaskSet, run_dir: RunDir) -> "GRPOTrainer":
     """The trainer of a run, ready to start."""
-    from transformers import AutoTokenizer
-
     from train.grpo_trainer import RowWeightedGRPOTrainer
-    from train.models import locate
     from train.observe import Observer
 
     rewards = stack.build(config.rewards)
     arguments = training_arguments(config, rewards)
-    model = locate(config.model, config.seed, arguments)
-    tokenizer = AutoTokenizer.from_pretrained(model, revision=config.model_revision, padding_side="left")
+    model = models.locate(config.model, config.seed, arguments)
+    tokenizer = models.tokenizer(model, config.model_revision)
     task_set = tasks.prompt.drop_long(task_set, tokenizer, config.max_prompt_length)
+    dataset = prompts(task_set, tokenizer, arguments.generation_batch_size // arguments.num_generations)
     run_dir.write_json("tasks.json", task_set.counts)
     observer = Observer(run_dir, rewards)
     trainer = RowWeightedGRPOTrainer(
         model=model,
         args=arguments,
         processing_class=tokenizer,
-        train_dataset=prompts(task_set, tokenizer),
+        train_dataset=dataset,
         reward_funcs=reward_functions(rewards, task_set.tasks, observer.observe),
         peft_config=lora(config.lora) if config.lora else None,
         row_weights=row_weights(config, task_set),
@@ -75,25 +78,36 @@ def training_arguments(config: Config, rewards: stack.RewardStack) -> "GRPOConfi
     """TRL's own arguments: the recipe's `trainer:` section, and what the recipe says elsewhere."""
     from trl import GRPOConfig
 
-    return GRPOConfig(
-        **{
-            **hardware.defaults(),
-            **config.trainer,
-            "output_dir": str(config.output_dir),
-            "seed": config.seed,
-            "reward_weights": list(rewards.weights),
-            "remove_unused_columns": False,
-            "model_init_kwargs": {"dtype": config.dtype, "revision": config.model_revision or "main"},
-        }
-    )
+    named = {
+        **hardware.defaults(),
+        **config.trainer,
+        "output_dir": str(config.output_dir),
+        "seed": config.seed,
+        "reward_weights": list(rewards.weights),
+        "remove_unused_columns": False,
+        "model_init_kwargs": {"dtype": config.dtype, "revision": config.model_revision or "main"},
+    }
+    try:
+        return GRPOConfig(**named)
+    except ValueError as error:  # what TRL finds wrong with values that each have the right type
+        raise InputError(f"trainer: {error}") from error
 
 
-def prompts(task_set: TaskSet, tokenizer: "PreTrainedTokenizerBase") -> "Dataset":
-    """One row a task: the rendered `prompt`, and `task_index` by which rewards find the task again."""
+def prompts(task_set: TaskSet, tokenizer: "PreTrainedTokenizerBase", least: int = 1) -> "Dataset":
+    """Rows of a rendered `prompt` and its `task_index`, by which rewards find the task again.
+
+    One row a task; the tasks are repeated up to `least` rows (the prompts of one generation), because TRL
+    drops a generation that is not full and would train on nothing at all.
+    """
     from datasets import Dataset
 
     texts = [tasks.prompt.render_prompt(task, tokenizer) for task in task_set.tasks]
-    return Dataset.from_dict({"prompt": texts, "task_index": list(range(len(texts)))})
+    rounds = -(-least // len(texts))
+    if rounds > 1:
+        logger.warning(
+            "%d prompts are fewer than the %d of one generation: each stands %dx", len(texts), least, rounds
+        )
+    return Dataset.from_dict({"prompt": texts * rounds, "task_index": list(range(len(texts))) * rounds})
 
 
 def lora(config: Lora) -> "LoraConfig":
@@ -102,8 +116,12 @@ def lora(config: Lora) -> "LoraConfig":
 
     targets: Any = config.targets if isinstance(config.targets, str) else list(config.targets)
     return LoraConfig(
-        r=config.r, lora_alpha=config.alpha, lora_dropout=config.dropout, target_modules=targets, task_type="CAUSAL_LM"
-    )  # fmt: skip
+        r=config.r,
+        lora_alpha=config.alpha,
+        lora_dropout=config.dropout,
+        target_modules=targets,
+        task_type="CAUSAL_LM",
+    )
 
 
 def row_weights(config: Config, task_set: TaskSet) -> list[float] | None:
@@ -112,5 +130,5 @@ def row_weights(config: Config, task_set: TaskSet) -> list[float] | None:
 
     if config.advantage.row_weight == "none":
         return None
-    options = dataclasses.astuple(config.advantage)[1:]
-    return [label_reliability(task, *options) for task in task_set.tasks]
+    rule, support = config.advantage.grounding, config.advantage.support
+    return [label_reliability(task, rule, support) for task in task_set.tasks]

@@ -10,8 +10,8 @@ from trl import GRPOTrainer
 class RowWeightedGRPOTrainer(GRPOTrainer):
     """Multiplies the advantages of task i by `row_weights[i]`; None is TRL's trainer as it is.
 
-    A weight on the reward would cancel under `scale_rewards: group`, so it has to act here. TRL returns this rank's
-    advantages in input order from the method below (pinned; a test fails when that changes).
+    A weight on the reward would cancel under `scale_rewards: group`, so it has to act here. TRL returns this
+    rank's advantages in input order from the method below (pinned; a test fails when that changes).
     """
 
     def __init__(self, *args: Any, row_weights: Sequence[float] | None = None, **kwargs: Any) -> None:

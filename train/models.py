@@ -1,11 +1,48 @@
-"""Where the policy's weights come from."""
+"""Where the policy and its tokenizer come from; what is no model is refused before anything heavy."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasks.errors import InputError
 from train.recipe import MINI
 
 if TYPE_CHECKING:
-    from transformers import TrainingArguments
+    from transformers import PreTrainedTokenizerBase, TrainingArguments
+
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+
+
+def check(model: str, revision: str | None = None) -> None:
+    """Raise InputError unless `model` (hub name, folder, or `mini`) can be trained: a chat model, whole."""
+    if model == MINI:
+        return
+    folder = Path(model)
+    if folder.is_absolute():
+        if not (folder / "config.json").is_file():
+            adapter = (folder / "adapter_config.json").is_file()
+            mend = (
+                "an adapter alone cannot be trained on, merge it into its base model"
+                if adapter
+                else "not a model"
+            )
+            raise InputError(f"model: no config.json in {folder}: {mend}")
+        if not any(file for pattern in WEIGHTS for file in folder.glob(pattern)):
+            raise InputError(f"model: no weights (*.safetensors) in {folder}: not a whole model")
+    if not tokenizer(model, revision).chat_template:
+        raise InputError(
+            f"model {model}: the tokenizer has no chat template; use an instruct model, or add one"
+        )
+
+
+def tokenizer(model: str, revision: str | None = None) -> "PreTrainedTokenizerBase":
+    """The tokenizer of a hub name or a folder, padding on the left. Raises InputError where there is none."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(model, revision=revision, padding_side="left")
+    except (OSError, ValueError) as error:
+        cause = str(error).strip().split("\n")[0]
+        raise InputError(f"model {model}: no tokenizer can be loaded ({cause})") from error
 
 
 def locate(model: str, seed: int, arguments: "TrainingArguments") -> str:

@@ -39,10 +39,12 @@ def test_gold_follows_from_the_request() -> None:
     for task in mini.load(mini.Config(train_rows=300), "train", 1).tasks:
         words = task.user_text.split()
         if task.gold == "tool_call":
-            assert task.gold_call is not None and task.tool(task.gold_call.name) is not None
+            assert task.gold_call is not None
+            assert task.tool(task.gold_call.name) is not None
             assert set(task.gold_call.arguments) <= set(words)
         elif task.gold == "request_for_info":
-            assert task.held_out is not None and task.held_out not in words
+            assert task.held_out is not None
+            assert task.held_out not in words
         else:
             target = json.loads(task.source["answers"]["tool_call"])["name"]
             assert task.tool(target) is None
@@ -62,8 +64,10 @@ def test_the_text_tells_wrong_labels_from_right_ones() -> None:
     noise = mini.LabelNoise(ask_as_call=0.6, call_as_ask=0.3)
     clean = mini.load(mini.Config(train_rows=1000), "train", 0).tasks
     noisy = mini.load(mini.Config(train_rows=1000, label_noise=noise), "train", 0).tasks
-    right = [label_reliability(b, form="product") for a, b in zip(clean, noisy, strict=True) if a.gold == b.gold]
-    wrong = [label_reliability(b, form="product") for a, b in zip(clean, noisy, strict=True) if a.gold != b.gold]
+    weights: dict[bool, list[float]] = {True: [], False: []}
+    for before, after in zip(clean, noisy, strict=True):
+        weights[before.gold == after.gold].append(label_reliability(after, form="product"))
+    right, wrong = weights[True], weights[False]
     assert sum(right) / len(right) > 0.95
     assert sum(wrong) / len(wrong) < 0.15
 

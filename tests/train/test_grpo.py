@@ -12,14 +12,17 @@ from tasks.strict import build
 from train import grpo, mini_model
 from train.run_dir import RunDir
 
+pytestmark = pytest.mark.slow
+
 TRAINER = {
-    "max_steps": 2, "learning_rate": 1e-3, "num_generations": 4, "per_device_train_batch_size": 16,
-    "max_completion_length": 24, "gradient_checkpointing": False, "logging_steps": 1, "save_steps": 2,
-    "report_to": "none", "disable_tqdm": True,
+    "max_steps": 2, "learning_rate": 1e-3, "lr_scheduler_type": "constant", "num_generations": 4,
+    "per_device_train_batch_size": 16, "max_completion_length": 24, "gradient_checkpointing": False,
+    "logging_steps": 1, "save_steps": 2, "report_to": "none", "disable_tqdm": True,
 }  # fmt: skip
+LORA = {"r": 4, "alpha": 8, "targets": ["q_proj", "v_proj"]}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A mini model that has seen a little: enough to make calls and to differ between samples."""
     cache = tmp_path_factory.mktemp("mini")
@@ -37,19 +40,21 @@ def config(start: Path, folder: Path, trainer: dict[str, Any] | None = None, **f
     return build(grpo.Config, recipe | fields, "test", folder)
 
 
-def metrics(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+def metrics(folder: Path, *names: str) -> list[tuple[Any, ...]]:
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [tuple(line[name] for name in names) for line in lines]
 
 
 def test_a_run_leaves_a_policy_and_what_a_person_needs_to_judge_it(start: Path, tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM
 
-    grpo.run(config(start, tmp_path / "run"))
-    assert [line["step"] for line in metrics(tmp_path / "run")] == [1, 2]
-    assert {"recipe.yaml", "versions.json", "data.json", "tasks.json"} <= {p.name for p in (tmp_path / "run").iterdir()}
-    assert list((tmp_path / "run" / "transcripts").glob("*.md")) and list((tmp_path / "run" / "plots").glob("*.png"))
+    grpo.run(config(start, tmp_path))
+    assert metrics(tmp_path, "step") == [(1,), (2,)]
+    assert {"recipe.yaml", "versions.json", "data.json", "tasks.json"} <= {p.name for p in tmp_path.iterdir()}
+    assert len(list(tmp_path.glob("transcripts/*.md"))) == 2
+    assert list(tmp_path.glob("plots/*.png"))
     before = AutoModelForCausalLM.from_pretrained(start).state_dict()
-    after = AutoModelForCausalLM.from_pretrained(tmp_path / "run").state_dict()
+    after = AutoModelForCausalLM.from_pretrained(tmp_path).state_dict()
     assert any(not before[name].equal(after[name]) for name in before)
 
 
@@ -57,36 +62,36 @@ def test_a_resumed_run_goes_on_as_if_it_had_never_stopped(start: Path, tmp_path:
     grpo.run(config(start, tmp_path / "whole", {"max_steps": 4}))
     grpo.run(config(start, tmp_path / "halves"))
     grpo.run(config(start, tmp_path / "halves", {"max_steps": 4}))
-    whole, halves = metrics(tmp_path / "whole"), metrics(tmp_path / "halves")
-    assert [line["step"] for line in halves] == [1, 2, 3, 4]
-    for key in ("loss", "reward", "grad_norm", "completions/mean_length"):
-        assert [line[key] for line in halves] == [line[key] for line in whole], key
+    names = ("step", "loss", "reward", "grad_norm", "completions/mean_length")
+    assert metrics(tmp_path / "halves", *names) == metrics(tmp_path / "whole", *names)
+    assert len(metrics(tmp_path / "whole", "step")) == 4
 
 
-def test_another_recipe_may_not_use_the_folder(start: Path, tmp_path: Path) -> None:
-    grpo.run(config(start, tmp_path / "run"))
-    with pytest.raises(InputError, match="learning_rate"):
-        grpo.run(config(start, tmp_path / "run", {"learning_rate": 2e-3}))
-
-
-def test_an_adapter_loads_with_plain_peft(start: Path, tmp_path: Path) -> None:
+def test_an_adapter_learns_the_same_with_checkpointing_and_loads_with_plain_peft(
+    start: Path, tmp_path: Path
+) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
-    lora = {"r": 4, "alpha": 8, "targets": ["q_proj", "v_proj"]}
-    grpo.run(config(start, tmp_path / "run", lora=lora))
-    policy = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(start), str(tmp_path / "run"))
+    for name, checkpointing in (("plain", False), ("saving", True)):
+        grpo.run(config(start, tmp_path / name, {"gradient_checkpointing": checkpointing}, lora=LORA))
+    plain, saving = (metrics(tmp_path / name, "loss", "grad_norm") for name in ("plain", "saving"))
+    assert [x for line in saving for x in line] == pytest.approx(
+        [x for line in plain for x in line], rel=1e-4
+    )
+    policy = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(start), str(tmp_path / "saving"))
     learned = [tensor for name, tensor in policy.state_dict().items() if "lora_B" in name]
-    assert len(learned) == 4 and all(tensor.abs().sum() > 0 for tensor in learned)
+    assert len(learned) == 4
+    assert all(tensor.abs().sum() > 0 for tensor in learned)
 
 
 def advantages(start: Path, folder: Path, **fields: Any) -> list[float]:
-    """The advantages of one generation batch, in input order, and the tasks' indices."""
+    """The advantages of one generation batch of 16 prompts, in input order."""
+    import torch
+
     settings = config(start, folder, **fields)
     task_set = sources.load(settings.task, "train", settings.seed)
     trainer = grpo.build(settings, task_set, RunDir.open(folder, {}, task_set.hashes))
-    import torch
-
     torch.manual_seed(0)
     rows = [trainer.train_dataset[i // 4] for i in range(64)]
     found: list[float] = trainer._generate_and_score_completions(rows)["advantages"].tolist()
@@ -102,5 +107,22 @@ def test_row_weights_scale_the_advantages_and_nothing_else(start: Path, tmp_path
     weighted = advantages(start, tmp_path / "weighted", task=noisy, advantage=weight)
     tasks = sources.load(noisy, "train", 0).tasks
     weights = [label_reliability(tasks[i // 4], form="share") for i in range(64)]
-    assert any(weight < 1 for weight in weights) and any(plain)
+    assert any(weight < 1 for weight in weights)
+    assert any(plain)
     assert weighted == pytest.approx([w * a for w, a in zip(weights, plain, strict=True)], abs=1e-6)
+
+
+def test_fewer_prompts_than_a_generation_takes_are_repeated(caplog: pytest.LogCaptureFixture) -> None:
+    task_set = sources.load({"use": "mini", "train_rows": 3}, "train", 0)
+    words = mini_model.tokenizer()
+    assert grpo.prompts(task_set, words, 3)["task_index"] == [0, 1, 2]
+    assert not caplog.records
+    rows = grpo.prompts(task_set, words, 8)
+    assert rows["task_index"] == [0, 1, 2] * 3
+    assert rows["prompt"][:3] == rows["prompt"][6:]
+    assert "3 prompts are fewer than the 8 of one generation" in caplog.text
+
+
+def test_what_trl_finds_wrong_is_bad_input(start: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"trainer: .*generation"):
+        grpo.run(config(start, tmp_path, {"num_generations": 3}))

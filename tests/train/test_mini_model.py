@@ -1,4 +1,4 @@
-"""The mini model: its tokenizer round-trips calls, its demonstrations are what they say, its cache is whole."""
+"""The mini model: its tokenizer round-trips calls, its demonstrations do as they say, its cache is whole."""
 
 import json
 import random

@@ -1,10 +1,11 @@
 """`askrl bench grpo`: seconds of one of our GRPO steps over one of TRL's own trainer.
 
-Same mini model, prompts, batch and a reward that is always 1, so that both sample the same tokens from weights that never move.
-The two take turns in one process, a fresh trainer each time; a step is timed from its begin to the next one's, so that
-logging and observing are in it.
+Same mini model, prompts and batch, and a reward that is always 1, so that both sample the same tokens from
+weights that never move. The two take turns in one process, a fresh trainer each time; a step is timed from
+its begin to the next one's, so that logging and observing are in it.
 """
 
+import itertools
 import json
 import statistics
 import tempfile
@@ -27,9 +28,10 @@ RECIPE: dict[str, Any] = {
     "task": {"use": "mini", "train_rows": 512},
     "rewards": [{"use": "train.bench.grpo"}],
     "trainer": {
-        "max_steps": STEPS, "per_device_train_batch_size": 64, "num_generations": 8, "max_completion_length": 48,
-        "learning_rate": 5e-4, "use_cpu": True, "bf16": False, "gradient_checkpointing": False, "logging_steps": 1,
-        "save_strategy": "no", "report_to": "none", "disable_tqdm": True,
+        "max_steps": STEPS, "per_device_train_batch_size": 64, "num_generations": 8,
+        "max_completion_length": 48, "learning_rate": 5e-4, "use_cpu": True, "bf16": False,
+        "gradient_checkpointing": False, "logging_steps": 1, "save_strategy": "no", "report_to": "none",
+        "disable_tqdm": True,
     },
 }  # fmt: skip
 
@@ -50,9 +52,10 @@ def run(arguments: Sequence[str]) -> int:
             for times, build in pair if i % 2 == 0 else pair[::-1]:
                 found = _step_seconds(build(Path(folder) / build.__name__))
                 times += found
-                print(f"round {i + 1}: {build.__name__.strip('_')} {1e3 * statistics.median(found):.1f} ms a step", flush=True)
-    ratio = statistics.median(ours) / statistics.median(theirs)
-    print(json.dumps({"step_ratio": round(ratio, 4), "steps": len(ours), "ours_ms": _ms(ours), "trl_ms": _ms(theirs)}))
+                print(f"round {i + 1}: {build.__name__.strip('_')} {_ms(found)} ms a step", flush=True)
+    ratio = round(statistics.median(ours) / statistics.median(theirs), 4)
+    result = {"step_ratio": ratio, "steps": len(ours), "ours_ms": _ms(ours), "trl_ms": _ms(theirs)}
+    print(json.dumps(result))
     return 0
 
 
@@ -72,23 +75,22 @@ def _ours(folder: Path) -> "GRPOTrainer":
 
 
 def _theirs(folder: Path) -> "GRPOTrainer":
-    from transformers import AutoTokenizer
     from trl import GRPOConfig, GRPOTrainer
 
     from tasks import sources
     from train.grpo import prompts
-    from train.models import locate
+    from train.models import locate, tokenizer
 
     arguments = GRPOConfig(**RECIPE["trainer"], output_dir=str(folder), seed=0)
     model = locate("mini", 0, arguments)
-    tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
-    dataset = prompts(sources.load(RECIPE["task"], "train", 0), tokenizer)
+    words = tokenizer(model)
+    dataset = prompts(sources.load(RECIPE["task"], "train", 0), words)
 
     def always(completions: list[str], **_: Any) -> list[float]:
         return [1.0] * len(completions)
 
     return GRPOTrainer(
-        model=model, args=arguments, processing_class=tokenizer, train_dataset=dataset, reward_funcs=always
+        model=model, args=arguments, processing_class=words, train_dataset=dataset, reward_funcs=always
     )  # fmt: skip
 
 
@@ -103,4 +105,4 @@ def _step_seconds(trainer: "GRPOTrainer") -> list[float]:
 
     trainer.add_callback(Clock())
     trainer.train()
-    return [after - before for before, after in zip(begins, begins[1:], strict=False)][WARMUP:]
+    return [after - before for before, after in itertools.pairwise(begins)][WARMUP:]
