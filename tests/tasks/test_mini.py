@@ -30,7 +30,7 @@ def test_tools_of_the_test_split_never_occur_in_training() -> None:
 
 
 def test_classes_are_balanced_as_in_the_real_test_data() -> None:
-    shares = Counter(task.gold for task in mini.load(mini.Config(test_rows=3000), "test", 0).tasks)
+    shares = Counter[str](task.gold for task in mini.load(mini.Config(test_rows=3000), "test", 0).tasks)
     for action, share in (("tool_call", 0.355), ("request_for_info", 0.291), ("cannot_answer", 0.355)):
         assert shares[action] / 3000 == pytest.approx(share, abs=0.03)
 

@@ -45,7 +45,8 @@ def run(arguments: Sequence[str]) -> int:
     """Print the steps of both and, as the last line, `step_ratio` as JSON."""
     if arguments:
         raise InputError(f"askrl bench grpo takes no arguments, not {' '.join(arguments)}")
-    ours, theirs = [], []
+    ours: list[float] = []
+    theirs: list[float] = []
     for i in range(ROUNDS):
         with tempfile.TemporaryDirectory() as folder:
             pair = [(ours, _ours), (theirs, _theirs)]
