@@ -91,7 +91,7 @@ def test_any_completion(row: ToolTask, text: str) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(7200)  # about twenty minutes on a busy machine
+@pytest.mark.timeout(7200)  # about half an hour on a busy machine
 @settings(max_examples=100_000, deadline=None)
 @given(st.sampled_from(ROWS), texts)
 def test_100_000_completions(row: ToolTask, text: str) -> None:
