@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.errors import InputError
+from train.mini_start import mini_start
 from train.recipe import MINI
 
 if TYPE_CHECKING:
@@ -49,7 +50,5 @@ def locate(model: str, seed: int, arguments: "TrainingArguments") -> str:
     """Hub name or folder as it stands; `mini` is built first, once, on the main process, and cached."""
     if model != MINI:
         return model
-    from train import mini_model
-
     with arguments.main_process_first(local=False, desc="warm start of the mini model"):
-        return str(mini_model.build(mini_model.WarmStart(seed=seed)))
+        return mini_start(seed)

@@ -26,6 +26,7 @@ from rewards import stack
 from tasks.errors import InputError
 from tasks.strict import build, closest
 from train import overrides
+from train.mini_start import mini_start
 from train.plain import plain
 from train.section import Source
 from train.yaml_strict import read_yaml
@@ -60,10 +61,7 @@ class Recipe:
         if hasattr(config, "preflight"):
             config.preflight(int(os.environ.get("WORLD_SIZE", "1")))
         if getattr(config, "model", None) == MINI and not self.job.startswith("train."):
-            from train import mini_model
-
-            start = mini_model.WarmStart(seed=getattr(config, "seed", 0))
-            config = dataclasses.replace(config, model=str(mini_model.build(start)))
+            config = dataclasses.replace(config, model=mini_start(getattr(config, "seed", 0)))
         importlib.import_module(self.job).run(config)
 
 
