@@ -89,7 +89,9 @@ def _bench(options: argparse.Namespace) -> int | None:
     from tasks.strict import closest
 
     rooms = (eval.bench, train.bench)
-    modules = {m.name: f"{room.__name__}.{m.name}" for room in rooms for m in pkgutil.iter_modules(room.__path__)}
+    modules = {
+        m.name: f"{room.__name__}.{m.name}" for room in rooms for m in pkgutil.iter_modules(room.__path__)
+    }
     if options.name not in modules:
         raise InputError(f"unknown benchmark {options.name!r}; {closest(options.name, list(modules))}")
     return importlib.import_module(modules[options.name]).run(options.arguments)

@@ -41,9 +41,14 @@ def run(config: Config) -> None:
     task_set = sources.load(config.task, "train", config.seed)
     models.check(config.model, config.model_revision)
     run_dir = RunDir.open(config.output_dir, resolved("train.grpo", config), task_set.hashes)
+    if run_dir.finished:
+        if run_dir.writer:
+            print(f"{run_dir.path}: this run has finished, nothing is left to do under its recipe")
+        return
     trainer = build(config, task_set, run_dir)
     trainer.train(resume_from_checkpoint=str(run_dir.checkpoint) if run_dir.checkpoint else None)
     trainer.save_model()
+    run_dir.finish(trainer.state.global_step)
     trainer.accelerator.wait_for_everyone()  # a rank that leaves early takes the process group with it
     trainer.accelerator.end_training()
 

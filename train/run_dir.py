@@ -1,10 +1,15 @@
 """The folder of a run: what ran (recipe, versions, data), and whether a new start may go on from there.
 
     run_dir = RunDir.open(output_dir, recipe.resolved, task_set.hashes)
+    if run_dir.finished:
+        return
     trainer.train(resume_from_checkpoint=str(run_dir.checkpoint) if run_dir.checkpoint else None)
+    trainer.save_model()
+    run_dir.finish(trainer.state.global_step)
 
-The folder of the same recipe is resumed from its last complete checkpoint. Any other recipe is refused (apart
-from `same_recipe.FREE_KEYS` and a larger `trainer.max_steps`), as are other data and a foreign folder.
+The folder of the same recipe is resumed from its last complete checkpoint, and left as it is once the run has
+finished. Any other recipe is refused (apart from `same_recipe.FREE_KEYS` and a larger `trainer.max_steps`), as
+are other data and a foreign folder.
 """
 
 import json
@@ -25,7 +30,7 @@ from train.versions import changes, versions
 
 logger = logging.getLogger(__name__)
 
-RECIPE, VERSIONS, DATA = "recipe.yaml", "versions.json", "data.json"
+RECIPE, VERSIONS, DATA, FINISHED = "recipe.yaml", "versions.json", "data.json", "finished.json"
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin", "model.safetensors", "pytorch_model.bin")
 SHARD_LISTS = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 ELSEWHERE = "give another output_dir"
@@ -35,13 +40,14 @@ ELSEWHERE = "give another output_dir"
 class RunDir:
     """An opened run directory: where to resume (`checkpoint` None: at the start) and at which `step`.
 
-    `writer` is True on the one process that writes, rank 0.
+    `writer` is True on the one process that writes, rank 0. `finished`: the run has taken all of its steps.
     """
 
     path: Path
     writer: bool = True
     checkpoint: Path | None = None
     step: int = 0
+    finished: bool = False
 
     @classmethod
     def open(
@@ -54,15 +60,20 @@ class RunDir:
         """Check the folder, write the three manifests on rank 0, and find the checkpoint to resume from.
 
         `recipe` is the resolved mapping; `rank` is the launcher's RANK unless given. The other ranks neither
-        check nor write, so that an error is reported once. Raises `InputError` when the folder may not be
-        resumed.
+        check nor write, so that an error is reported once. Nothing is written into the folder of a run that
+        has finished. Raises `InputError` when the folder may not be resumed.
         """
         path = Path(path).expanduser().absolute()
         rank = int(os.environ.get("RANK", "0")) if rank is None else rank
+        finished = _finished(path, recipe)
         if rank == 0:
-            _claim(path, plain(recipe), dict(data_hashes))
+            _claim(path, plain(recipe), dict(data_hashes), finished)
         checkpoint = last_checkpoint(path)
-        return cls(path, rank == 0, checkpoint, _step(checkpoint) if checkpoint else 0)
+        return cls(path, rank == 0, checkpoint, _step(checkpoint) if checkpoint else 0, finished)
+
+    def finish(self, step: int) -> None:
+        """Note, once the policy is saved, that the run has taken all of its `step` steps."""
+        self.write_json(FINISHED, {"step": step})
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file of the folder in one step; other ranks than 0 do nothing."""
@@ -96,7 +107,18 @@ def is_complete(checkpoint: Path) -> bool:
     return False
 
 
-def _claim(path: Path, recipe: dict[str, Any], hashes: dict[str, str]) -> None:
+def _finished(path: Path, recipe: Mapping[str, Any]) -> bool:
+    """Whether the folder's run has nothing left to do under this recipe; a larger `max_steps` adds to it."""
+    note = _read_json(path / FINISHED)
+    step = note.get("step") if isinstance(note, dict) else None
+    if not isinstance(step, int):
+        return False
+    trainer = recipe.get("trainer")
+    steps = trainer.get("max_steps") if isinstance(trainer, Mapping) else None
+    return not isinstance(steps, int) or steps <= step
+
+
+def _claim(path: Path, recipe: dict[str, Any], hashes: dict[str, str], finished: bool) -> None:
     """Make the folder of a new run, or check that an existing one is of this recipe and these data."""
     if path.exists() and not path.is_dir():
         raise InputError(f"output_dir {path} is a file; give a folder")
@@ -106,6 +128,8 @@ def _claim(path: Path, recipe: dict[str, Any], hashes: dict[str, str]) -> None:
         if any(not is_leftover(entry) for entry in path.iterdir()):
             _compare_recipes(path, recipe)
             _compare_data(path, hashes)
+            if finished:
+                return
             _compare_versions(path, manifest)
         # The recipe first: if we are killed between two of the files, it shows that the folder is ours.
         write_text(path / RECIPE, yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True))

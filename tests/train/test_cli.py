@@ -1,11 +1,15 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from tasks import sources
 from tests.train.conftest import Folder
 from train.cli import main
+from train.recipe import load
+from train.run_dir import RunDir
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -73,3 +77,19 @@ def test_run_runs_in_this_process(folder: Folder, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(folder.path)
     assert main(["run", str(folder.recipe()), "steps=3"]) == 0
     assert (folder.path / "out" / "rank0.json").is_file()
+
+
+def test_a_finished_run_says_so_in_one_line_and_touches_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shipped = Path(__file__).parents[2] / "recipes" / "mini" / "grpo_baseline.yaml"
+    arguments = ["task.train_rows=16", "trainer.max_steps=3", f"output_dir={tmp_path}"]
+    recipe = load(shipped, arguments)
+    hashes = sources.load(recipe.config.task, "train", 0).hashes
+    RunDir.open(tmp_path, recipe.resolved, hashes, rank=0).finish(3)
+    before = {entry: entry.stat().st_mtime_ns for entry in tmp_path.iterdir()}
+    assert main(["run", str(shipped), *arguments]) == 0
+    assert capsys.readouterr().out == (
+        f"{tmp_path}: this run has finished, nothing is left to do under its recipe\n"
+    )
+    assert {entry: entry.stat().st_mtime_ns for entry in tmp_path.iterdir()} == before

@@ -120,6 +120,37 @@ def test_the_same_recipe_resumes_from_the_last_checkpoint(tmp_path: Path, key: s
     assert yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text()) == changed(key, value)
 
 
+def test_a_finished_run_is_left_as_it_is_until_it_is_made_longer(tmp_path: Path) -> None:
+    RunDir.open(tmp_path, RECIPE, HASHES, rank=0).finish(20)
+    before = {entry: (entry.stat().st_mtime_ns, entry.read_bytes()) for entry in tmp_path.iterdir()}
+    for rank, recipe in ((0, RECIPE), (1, RECIPE), (0, changed("trainer.logging_steps", 5))):
+        assert RunDir.open(tmp_path, recipe, HASHES, rank=rank).finished
+    for recipe in (changed("trainer.max_steps", 10), changed("seed", 1)):
+        with pytest.raises(InputError, match="another recipe"):
+            RunDir.open(tmp_path, recipe, HASHES, rank=0)
+    with pytest.raises(InputError, match="other data"):
+        RunDir.open(tmp_path, RECIPE, {"train": "b" * 64}, rank=0)
+    assert {entry: (entry.stat().st_mtime_ns, entry.read_bytes()) for entry in tmp_path.iterdir()} == before
+    assert not RunDir.open(tmp_path, changed("trainer.max_steps", 40), HASHES, rank=0).finished
+    assert yaml.safe_load((tmp_path / "recipe.yaml").read_text())["trainer"]["max_steps"] == 40
+
+
+def test_a_run_of_epochs_finishes_too(tmp_path: Path) -> None:
+    epochs = changed("trainer", {"num_train_epochs": 1})
+    assert not RunDir.open(tmp_path, epochs, HASHES, rank=0).finished
+    RunDir.open(tmp_path, epochs, HASHES, rank=1).finish(7)
+    assert not RunDir.open(tmp_path, epochs, HASHES, rank=0).finished
+    RunDir.open(tmp_path, epochs, HASHES, rank=0).finish(7)
+    assert RunDir.open(tmp_path, epochs, HASHES, rank=0).finished
+
+
+@pytest.mark.parametrize("note", ["", "[]", '{"step": "x"}'])
+def test_a_broken_note_is_none(tmp_path: Path, note: str) -> None:
+    opened = RunDir.open(tmp_path, RECIPE, HASHES, rank=0)
+    opened.write_text("finished.json", note)
+    assert not RunDir.open(tmp_path, RECIPE, HASHES, rank=0).finished
+
+
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
