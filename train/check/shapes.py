@@ -84,7 +84,7 @@ SHAPES = {
     "Qwen3-8B": _qwen3(36, 4_096, 12_288, 32, tied=False),
     "Qwen3-14B": _qwen3(40, 5_120, 17_408, 40, tied=False),
     "SmolLM2-135M": Shape(30, 576, 1_536, 9, 3, head_dim=64, vocabulary=49_152, tied=True),
-    "mini": Shape(3, 64, 160, 4, 4, head_dim=16, vocabulary=256, tied=True, qk_norm=True),
+    "mini": Shape(2, 64, 128, 4, 4, head_dim=32, vocabulary=201, tied=True, qk_norm=True),
 }
 
 

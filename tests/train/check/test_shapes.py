@@ -70,6 +70,17 @@ def test_shapes_give_the_models_of_transformers(model: str) -> None:
     assert built.num_parameters() == shape.parameters
 
 
+@pytest.mark.slow
+def test_the_mini_model_is_the_one_that_is_made(tmp_path: Path) -> None:
+    from train.mini_model import WarmStart, warm_start
+
+    model, words = warm_start(WarmStart(rows=16, steps=0))
+    assert model.num_parameters() == SHAPES["mini"].parameters
+    assert len(words) == SHAPES["mini"].vocabulary
+    model.save_pretrained(tmp_path)
+    assert shape_of(str(tmp_path)) == SHAPES["mini"]
+
+
 @pytest.mark.parametrize(
     ("name", "known"),
     [
