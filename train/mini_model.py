@@ -1,8 +1,8 @@
 """`model: mini`: a tiny Qwen3 from config, its tokenizer made in process, warm-started once and cached.
 
 The warm start imitates an over-eager demonstrator: it checks correctly which parameters were given, then in
-four rows of five calls the tool anyway and invents the rest. That is the degenerate start from which GRPO has to
-learn when to ask, the failure that arXiv 2511.08798 trains on.
+four rows of five calls the tool anyway and invents the rest. That is the degenerate start from which GRPO has
+to learn when to ask, the failure that arXiv 2511.08798 trains on.
 """
 
 import hashlib
