@@ -47,7 +47,7 @@ def told(what: str, first: float = FIRST_WORD, then: float = NEXT_WORDS) -> Iter
 
 @contextlib.contextmanager
 def alone(seed: int) -> Iterator[None]:
-    """Keep out this user's other processes that make the same start; file systems without locks let all in."""
+    """Keep out other processes that make the same start; file systems without locks let all in."""
     path = Path(tempfile.gettempdir()) / f"askrl-{os.getuid()}-mini-{seed}.lock"
     with path.open("w") as file:
         with contextlib.suppress(OSError):

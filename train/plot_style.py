@@ -6,6 +6,7 @@ from itertools import cycle
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 # Okabe and Ito's palette without its yellow, which is too faint for lines on white.
@@ -21,8 +22,8 @@ def canvas(
     title: str, columns: int, width: float = 5.2, height: float = 3.6, ratios: Sequence[float] | None = None
 ) -> tuple[Figure, list[Axes]]:
     """A figure with a title and one row of axes; width and height of one of them in inches."""
-    figure = Figure(figsize=(width * columns, height), dpi=150, layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08, wspace=0.04)  # type: ignore[union-attr]
+    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08, wspace=0.04)
+    figure = Figure(figsize=(width * columns, height), dpi=150, layout=layout)
     figure.suptitle(title, x=0.012, ha="left", fontsize=13, fontweight="bold")
     axes = figure.subplots(1, columns, squeeze=False, width_ratios=ratios)[0]
     for one in axes:

@@ -7,9 +7,9 @@
     trainer.save_model()
     run_dir.finish(trainer.state.global_step)
 
-The folder of the same recipe is resumed from its last complete checkpoint, and left as it is once the run has
-finished. Any other recipe is refused (apart from `same_recipe.FREE_KEYS` and a larger `trainer.max_steps`), as
-are other data and a foreign folder.
+The folder of the same recipe is resumed from its last complete checkpoint, and left as it is once the run
+has finished. Any other recipe is refused (apart from `same_recipe.FREE_KEYS` and a larger
+`trainer.max_steps`), as are other data and a foreign folder.
 """
 
 import json

@@ -66,4 +66,3 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
     before = list(sys.path)
     yield Folder(tmp_path)
     sys.path[:] = before
-

@@ -1,5 +1,8 @@
 """A small batch, scored for real: two tasks, four completions each, right and wrong in several ways."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from rewards.stack import build
 from rewards.trl import Batch
 from tasks.completion import render
@@ -11,7 +14,7 @@ TRAIN = task("A train to Leeds, please.", "tool_call", LEEDS)
 VAGUE = task("I need a train.", "request_for_info", LEEDS, held_out="city")
 ASK, NO = "Where would you like to go?", "I am sorry, I cannot help with that."
 
-SPECS = [
+SPECS: list[Mapping[str, Any]] = [
     {"use": "format", "weight": 0.5},
     {"use": "tool_match"},
     {"use": "certainty"},

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from tests.train.scored import WEIGHTS, batch
-from train.metrics_log import append
+from train.metrics_log import Record, append
 from train.plot_style import apart, lines, smooth
 from train.plots import actions, certainty, confusion, draw, rewards, series
 from train.readings import confusion as table
@@ -20,17 +21,24 @@ from train.readings import read, rows_of
 NAMES = {"rewards.png", "actions.png", "certainty.png", "confusion.png"}
 
 
-def history(steps: int) -> list[dict]:
+def history(steps: int) -> list[Record]:
     """Records as the observer writes them, with a wave on the total reward."""
     rows = rows_of(batch(), 0, WEIGHTS)
-    found = [{"step": step + 1, **read(rows), "confusion": table(rows)} for step in range(steps)]
+    found: list[Record] = [
+        {"step": step + 1, **read(rows), "confusion": table(rows)} for step in range(steps)
+    ]
     for record in found:
         record["reward/total"] += math.sin(record["step"])
     return found
 
 
-def texts(axes: Axes) -> set[str]:
-    return {text.get_text() for text in axes.texts}
+def texts(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def axes_of(figure: Figure | None) -> list[Axes]:
+    assert figure is not None
+    return figure.axes
 
 
 @pytest.mark.parametrize("steps", [1, 2, 60])
@@ -56,32 +64,20 @@ def test_no_data_no_pictures(tmp_path: Path) -> None:
 
 
 def test_gaps_are_left_out_not_drawn_as_zero() -> None:
-    gap = [{"step": 1, "a": 1.0}, {"step": 2, "a": None}, {"step": 3}, {"step": 4, "a": 2}]
+    gap: list[Record] = [{"step": 1, "a": 1.0}, {"step": 2, "a": None}, {"step": 3}, {"step": 4, "a": 2}]
     assert series(gap, "a") == ([1, 4], [1.0, 2])
 
 
 def test_titles_axes_and_names() -> None:
-    figure = rewards(history(3))
-    left, right = figure.axes
+    left, right = axes_of(rewards(history(3)))
     assert (left.get_xlabel(), left.get_ylabel()) == ("optimizer step", "mean of the weighted sum")
-    assert {text.get_text() for text in right.texts} == {
-        "format",
-        "tool match",
-        "certainty",
-        "grounding penalty",
-    }
-    mix = actions(history(3))
-    assert {text.get_text() for text in mix.axes[1].texts} == {
-        "call 50%",
-        "ask 50%",
-        "decline 0%",
-        "answer 0%",
-    }
-    assert {text.get_text() for text in certainty(history(3)).axes[0].texts} == {"call", "ask"}
-    heat = confusion(history(3)).axes
+    assert set(texts(right)) == {"format", "tool match", "certainty", "grounding penalty"}
+    assert set(texts(axes_of(actions(history(3)))[1])) == {"call 50%", "ask 50%", "decline 0%", "answer 0%"}
+    assert set(texts(axes_of(certainty(history(3)))[0])) == {"call", "ask"}
+    heat = axes_of(confusion(history(3)))
     assert [axes.get_title("left") for axes in heat] == ["Logged at step 1", "Logged at step 3"]
-    assert [text.get_text() for text in heat[0].texts][:4] == ["50%\n2", "25%\n1", "0%\n0", "25%\n1"]
-    assert len(heat[0].images[0].get_array()) == 2, "one row a gold class that occurs"
+    assert texts(heat[0])[:4] == ["50%\n2", "25%\n1", "0%\n0", "25%\n1"]
+    assert heat[0].images[0].get_size()[0] == 2, "one row a gold class that occurs"
 
 
 def test_more_rewards_than_colours_differ_in_their_dashes() -> None:

@@ -44,7 +44,9 @@ def test_a_group_without_spread_is_shown_once():
 @given(st.text(max_size=200) | st.sampled_from(["```", "````\n# x", "\r\n", "\x1b[2J", "‮abc", "\ud800"]))
 def test_a_block_keeps_what_is_in_it(text):
     block = fenced(text)
-    fence = re.match(r"`{3,}", block)[0]
+    found = re.match(r"`{3,}", block)
+    assert found
+    fence = found[0]
     lines = block.splitlines()
     assert lines[0] == f"{fence}text"
     assert lines[-1] == fence
