@@ -25,8 +25,9 @@ demo: $(STAMP)  ## the main job on the miniature: before, plain GRPO, certainty-
 test: $(STAMP)  ## the whole suite but what needs a GPU or hours; TESTS="tests/tasks -k parser" narrows it
 	@$(RUN) $(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
 
-lint: $(STAMP)  ## ruff and strict types
+lint: $(STAMP)  ## ruff (rules, format) and strict types
 	@$(RUN) ruff check .
+	@$(RUN) ruff format --check .
 	@$(RUN) mypy
 
 clean:  ## remove caches, keep .venv and runs
