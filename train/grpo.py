@@ -84,6 +84,7 @@ def training_arguments(config: Config, rewards: stack.RewardStack) -> "GRPOConfi
     from trl import GRPOConfig
 
     named = {
+        "ddp_find_unused_parameters": False,  # there are none, and looking for them takes a pass a step
         **hardware.defaults(),
         **config.trainer,
         "output_dir": str(config.output_dir),
@@ -92,6 +93,8 @@ def training_arguments(config: Config, rewards: stack.RewardStack) -> "GRPOConfi
         "remove_unused_columns": False,
         "model_init_kwargs": {"dtype": config.dtype, "revision": config.model_revision or "main"},
     }
+    if named.get("use_cpu"):
+        hardware.name_the_cpu()
     try:
         return GRPOConfig(**named)
     except ValueError as error:  # what TRL finds wrong with values that each have the right type

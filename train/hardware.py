@@ -1,5 +1,6 @@
 """What the machine decides where a recipe is silent."""
 
+import os
 from typing import Any
 
 
@@ -10,3 +11,8 @@ def defaults() -> dict[str, Any]:
     if not torch.cuda.is_available():
         return {"use_cpu": True, "bf16": False}
     return {"bf16": torch.cuda.is_bf16_supported()}
+
+
+def name_the_cpu() -> None:
+    """Make accelerate call the CPU `cpu` on all ranks: `torch.load` does not know the usual name, `cpu:0`."""
+    os.environ["ACCELERATE_TORCH_DEVICE"] = "cpu"
