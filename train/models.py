@@ -17,22 +17,23 @@ def check(model: str, revision: str | None = None) -> None:
     """Raise InputError unless `model` (hub name, folder, or `mini`) can be trained: a chat model, whole."""
     if model == MINI:
         return
-    folder = Path(model)
-    if folder.is_absolute():
-        if not (folder / "config.json").is_file():
-            adapter = (folder / "adapter_config.json").is_file()
-            mend = (
-                "an adapter alone cannot be trained on, merge it into its base model"
-                if adapter
-                else "not a model"
-            )
-            raise InputError(f"model: no config.json in {folder}: {mend}")
-        if not any(file for pattern in WEIGHTS for file in folder.glob(pattern)):
-            raise InputError(f"model: no weights (*.safetensors) in {folder}: not a whole model")
+    if Path(model).is_absolute():
+        _check_folder(Path(model))
     if not tokenizer(model, revision).chat_template:
         raise InputError(
             f"model {model}: the tokenizer has no chat template; use an instruct model, or add one"
         )
+
+
+def _check_folder(folder: Path) -> None:
+    if not (folder / "config.json").is_file():
+        adapter = (folder / "adapter_config.json").is_file()
+        fault = (
+            "is an adapter; merge it into its base model" if adapter else "is no model: it has no config.json"
+        )
+        raise InputError(f"model: {folder} {fault}")
+    if not any(file for pattern in WEIGHTS for file in folder.glob(pattern)):
+        raise InputError(f"model: {folder} holds no weights (*.safetensors)")
 
 
 def tokenizer(model: str, revision: str | None = None) -> "PreTrainedTokenizerBase":
