@@ -96,9 +96,12 @@ def training_arguments(config: Config, rewards: stack.RewardStack) -> "GRPOConfi
     if named.get("use_cpu"):
         hardware.name_the_cpu()
     try:
-        return GRPOConfig(**named)
+        arguments = GRPOConfig(**named)
     except ValueError as error:  # what TRL finds wrong with values that each have the right type
         raise InputError(f"trainer: {error}") from error
+    if arguments.use_cpu and arguments.deepspeed:
+        hardware.join_deepspeed()
+    return arguments
 
 
 def prompts(task_set: TaskSet, tokenizer: "PreTrainedTokenizerBase", least: int = 1) -> "Dataset":

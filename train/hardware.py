@@ -16,3 +16,11 @@ def defaults() -> dict[str, Any]:
 def name_the_cpu() -> None:
     """Make accelerate call the CPU `cpu` on all ranks: `torch.load` does not know the usual name, `cpu:0`."""
     os.environ["ACCELERATE_TORCH_DEVICE"] = "cpu"
+
+
+def join_deepspeed() -> None:
+    """Make DeepSpeed's process group, which transformers makes on GPUs alone; ZeRO-3 loads weights in it."""
+    if "RANK" in os.environ:
+        import deepspeed
+
+        deepspeed.init_distributed(dist_backend="gloo")

@@ -1,9 +1,6 @@
 """The shipped recipe on real rows, Qwen's tokenizer and template: one and two ranks, killed, evaluated."""
 
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +9,12 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+from tests.train.ranks import RECIPES, start
 from train.metrics_log import records
 from train.recipe import load
 
 pytestmark = pytest.mark.slow
 
-RECIPES = Path(__file__).parents[2] / "recipes"
-BIN = Path(sys.executable).parent
 STEPS = 2
 COMPLETIONS = 4  # of one prompt, over all ranks
 CPU = f"""
@@ -61,20 +57,9 @@ def overrides(model: Path, rows: Path, folder: Path, ranks: int) -> list[str]:
     return [*where, *CPU, f"trainer.per_device_train_batch_size={COMPLETIONS // ranks}"]
 
 
-def start(ranks: int, arguments: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
-    """The recipe under its launcher."""
-    many = ["accelerate", "launch", "--multi_gpu", "--num_processes", str(ranks)]
-    variables = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "HF_HOME": str(log.parent)}
-    return subprocess.Popen(
-        [*(many if ranks > 1 else ["python"]), str(RECIPES / "grpo_certainty.yaml"), *arguments],
-        env=variables | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
-        cwd=log.parent, stdout=log.open("wb"), stderr=subprocess.STDOUT,
-    )  # fmt: skip
-
-
 def kill_after_its_first_checkpoint(ranks: int, arguments: Sequence[str], folder: Path) -> None:
     log = folder.with_suffix(".log")
-    process = start(ranks, arguments, log)
+    process = start(ranks, RECIPES / "grpo_certainty.yaml", arguments, log)
     while process.poll() is None and not (folder / "checkpoint-1" / "trainer_state.json").is_file():
         time.sleep(0.01)
     for running in (*psutil.Process(process.pid).children(recursive=True), process):  # ranks, launcher
@@ -116,7 +101,8 @@ def test_two_ranks_take_their_steps_and_go_on_after_a_kill(
     kill_after_its_first_checkpoint(2, overrides(babbler, real_rows, killed, 2), killed)
     for folder in (whole, killed):
         log = folder.with_suffix(".log")
-        assert start(2, overrides(babbler, real_rows, folder, 2), log).wait() == 0, log.read_text()
+        arguments = overrides(babbler, real_rows, folder, 2)
+        assert start(2, RECIPES / "grpo_certainty.yaml", arguments, log).wait() == 0, log.read_text()
         assert json.loads((folder / "versions.json").read_text())["processes"] == 2
         # each of the two ranks has saved the state of its own random numbers
         assert len(list((folder / f"checkpoint-{STEPS}").glob("rng_state_*.pth"))) == 2
