@@ -23,7 +23,7 @@ class Inner:
 @dataclass(frozen=True, slots=True)
 class Config:
     output_dir: Path
-    model: str = "mini"
+    model: str = "owner/model"
     task: Mapping[str, Any] = field(default_factory=dict)
     rewards: tuple[Mapping[str, Any], ...] = ()
     data: Path | None = None
