@@ -104,7 +104,7 @@ def test_a_job_may_refuse_before_it_runs(folder: Folder) -> None:
     folder.write(
         f"{folder.job}.py", "from train.grpo_config import Config\ndef run(config): raise SystemExit(9)\n"
     )
-    recipe = folder.recipe("model: mini\ntask: {use: mini}\nrewards: [{use: format}]")
+    recipe = folder.recipe("model: owner/model\ntask: {use: mini}\nrewards: [{use: format}]")
     done = start(folder, "python", recipe, "trainer.num_generations=3")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "nearest valid: per_device_train_batch_size 6 or 9" in done.stderr
