@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from eval.likelihood import Item, encode, log_likelihoods
+from eval.likelihood import Item, _can_share, encode, log_likelihoods
 
 ITEMS = [
     Item((1, 2, 3, 4, 5), ((6, 7), (8,), (9, 10, 11, 12), (6, 7, 8))),
@@ -38,6 +38,35 @@ def test_sharing_a_context_changes_nothing(model: Any, batch_size: int) -> None:
         expected = [plainly(model, item.context, one, 8192) for one in item.continuations]
         assert scores == pytest.approx(expected, rel=1e-6)
     assert [seen[i] for i in range(len(ITEMS))] == found
+
+
+def test_layers_that_forget_share_nothing_and_score_the_same() -> None:
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=64, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, use_sliding_window=True, sliding_window=4, max_window_layers=1,
+    )  # fmt: skip
+    model = Qwen2ForCausalLM(config).eval()
+    assert "sliding_attention" in config.layer_types
+    assert not _can_share(model)
+    found = log_likelihoods(model, ITEMS, 3)
+    for item, scores in zip(ITEMS, found, strict=True):
+        expected = [plainly(model, item.context, one, 8192) for one in item.continuations]
+        assert scores == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_either_attention(model: Any, attention: str) -> None:
+    before = model.config._attn_implementation
+    model.set_attn_implementation(attention)
+    found = log_likelihoods(model, ITEMS, 2)
+    expected = [[plainly(model, item.context, one, 8192) for one in item.continuations] for item in ITEMS]
+    model.set_attn_implementation(before)
+    for scores, right in zip(found, expected, strict=True):
+        assert scores == pytest.approx(right, rel=1e-6)
 
 
 def test_long_contexts_are_cut_from_the_left(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
