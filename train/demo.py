@@ -32,8 +32,11 @@ class Config:
 
 def run(config: Config) -> None:
     """Train both policies side by side, evaluate all three, print the table."""
-    before = study.Cell(("trainer.max_steps=0",))
-    cells = {"before": before, "plain": study.Cell(config.plain), "certainty": study.Cell()}
+    cells = {
+        "before": {"set": ["trainer.max_steps=0"]},
+        "plain": {"set": list(config.plain)},
+        "certainty": {},
+    }
     settings = (f"trainer.max_steps={config.steps}",)
     plan = study.Config(
         config.recipe, cells, {"labels": config.labels}, (config.seed,), config.output_dir, set=settings

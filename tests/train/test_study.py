@@ -1,5 +1,6 @@
 """Studies: which runs there are, what the table says of them, and one cell replayed for real."""
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from tasks.errors import InputError
 from train import mini_model, study
+from train.recipe import load
 from train.study_table import interval, table
 
 CELLS: dict[str, Any] = {
@@ -84,3 +86,19 @@ def test_one_cell_replayed_then_nothing_left_to_do(
     assert "1/1 noisy plain seed 0 done" in capsys.readouterr().out
     study.run(plan)
     assert "done" not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_demo_prints_its_three_policies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from train import demo
+
+    start = mini_model.build(mini_model.WarmStart(steps=60, rows=200), tmp_path / "cache")
+    mini = Path(__file__).parents[2] / "recipes" / "mini"
+    shipped = load(mini / "demo.yaml").config
+    small = ("trainer.per_device_train_batch_size=16", "task.train_rows=64", "task.test_rows=32")
+    labels = (*shipped.labels, f"model={start}", *small)
+    demo.run(dataclasses.replace(shipped, labels=labels, steps=2, output_dir=tmp_path / "out"))
+    told = capsys.readouterr().out
+    rows = [line for line in told.splitlines() if line.endswith("| 32 |")]
+    assert [row.split(" | ")[0] for row in rows] == [f"| {title}" for title in demo.TITLES.values()]
+    assert list((tmp_path / "out").glob("runs/labels/plain/0/plots/*.png"))
