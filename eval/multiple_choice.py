@@ -118,7 +118,9 @@ def evaluate(
         if kept is not None:
             found[i] = kept["scores"]
     todo = [i for i in range(len(items)) if i not in found]
-    with tqdm(total=len(items), initial=len(found), desc="choices", unit="row", disable=not progress) as bar:
+    with tqdm(
+        total=len(items), initial=len(found), desc="choices", unit="row", disable=None if progress else True
+    ) as bar:
 
         def done(place: int, scores: list[float]) -> None:
             found[todo[place]] = scores

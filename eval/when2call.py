@@ -149,7 +149,11 @@ def _generate(
             found[i] = Generation(tuple(kept["token_ids"]), tuple(kept["logprobs"]), kept["stop"])
     todo = [i for i in range(len(requests)) if i not in found]
     with tqdm(
-        total=len(requests), initial=len(found), desc="evaluation", unit="row", disable=not progress
+        total=len(requests),
+        initial=len(found),
+        desc="evaluation",
+        unit="row",
+        disable=None if progress else True,
     ) as bar:
 
         def done(place: int, generation: Generation) -> None:

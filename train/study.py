@@ -19,6 +19,7 @@ from typing import Any
 
 from tasks.atomic import write_json, write_text
 from tasks.errors import InputError
+from train.mini_start import mini_start
 from train.recipe import MINI, load
 
 logger = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ def run(config: Config) -> None:
         if (
             load(config.recipe, config.set).config.model == MINI
         ):  # each start once, before two workers want the same
-            pool.map(_start, {unit.seed: None for unit in todo}, chunksize=1)
+            pool.map(mini_start, {unit.seed: None for unit in todo}, chunksize=1)
         work = [(unit, config.recipe, config.output_dir) for unit in todo]
         for done, (unit, error) in enumerate(pool.imap_unordered(_run_unit, work), 1):
             left = (time.monotonic() - started) / done * (len(todo) - done)
@@ -115,12 +116,6 @@ def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
-
-
-def _start(seed: int) -> None:
-    from train import mini_model
-
-    mini_model.build(mini_model.WarmStart(seed=seed))
 
 
 def _run_unit(work: tuple[Unit, Path, Path]) -> tuple[Unit, str]:
