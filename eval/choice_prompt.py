@@ -1,11 +1,15 @@
 """The prompts of When2Call's multiple-choice protocol (arXiv 2504.18851) and the four answers."""
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
+from rollout.generators import Item
 from tasks.completion import ACTIONS
 from tasks.errors import InputError
 from tasks.tool_task import ToolTask
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Variant = Literal["qwen", "plain"]
 
@@ -58,3 +62,20 @@ def prompt(task: ToolTask, variant: Variant) -> str:
         f"<|im_start|>system\n{_SENTENCE}{section}<|im_end|>\n"
         f"<|im_start|>user\n{task.user_text}<|im_end|>\n<|im_start|>assistant\n"
     )
+
+
+def encode(tokenizer: "PreTrainedTokenizerBase", context: str, continuations: Sequence[str]) -> Item:
+    """Tokens of a non-empty context and its continuations.
+
+    White space at the end of the context moves to the continuations; both are tokenised as one text and cut
+    at the length of the context's own tokens; a context that spells out its first special token gets no
+    second one. All as lm-evaluation-harness does.
+    """
+    bare = context.rstrip()
+    tail = context[len(bare) :]
+    special = not (tokenizer.bos_token and bare.startswith(tokenizer.bos_token))
+    head, *wholes = (
+        tokenizer(text, add_special_tokens=special)["input_ids"]
+        for text in (bare, *(bare + tail + continuation for continuation in continuations))
+    )
+    return Item(tuple(head), tuple(tuple(whole[len(head) :]) for whole in wholes))

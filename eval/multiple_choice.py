@@ -1,21 +1,24 @@
 """When2Call's multiple-choice protocol (arXiv 2504.18851): which of a row's four answers is likeliest.
 
 Each answer is scored verbatim as a continuation of the prompt, 0-shot, with nothing between them. The numbers
-are those of lm-evaluation-harness 0.4.13 on the same prompts; `eval.likelihood` says why they come faster.
+are those of lm-evaluation-harness 0.4.13 on the same prompts; `rollout.generators.likelihood` says why they
+come faster.
 """
 
+import asyncio
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from eval import metrics
-from eval.choice_prompt import Variant, answers, prompt
+from eval.choice_prompt import Variant, answers, encode, prompt
 from eval.ledger import Ledger, is_first_rank, key
-from eval.likelihood import encode, log_likelihoods
 from eval.report import plain, show
+from rollout import generators
+from rollout.generators import Generator
 from tasks import sources
 from tasks.atomic import write_json, write_text
 from tasks.completion import ACTIONS
@@ -23,7 +26,7 @@ from tasks.errors import InputError
 from tasks.tool_task import ToolTask
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +39,15 @@ class Config:
     output_dir: Path
     variant: Variant = "qwen"
     adapter: Path | None = None
-    batch_size: int = 4
-    """Rows side by side, four answers each."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    generator: generators.Config = field(default_factory=lambda: generators.Transformers(batch_size=4))
+    """What scores; `batch_size` of the transformers kind is in rows, four answers each."""
     limit: int | None = None
     """Use this many rows, evenly spaced over the test split."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "limit"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}; it must be at least 1")
+        if self.limit is not None and self.limit < 1:
+            raise InputError(f"limit is {self.limit}; use at least 1 row, or leave it out for all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +73,22 @@ class Choices:
 
 def run(config: Config) -> None:
     """Evaluate; write results.json, results.md and samples.jsonl to `output_dir`. Resumable for each row."""
-    from rollout.generators.checkpoint import fingerprint, load
+    from rollout.generators.checkpoint import fingerprint
 
     if not is_first_rank():
         return
     tasks = sources.spread(sources.load(config.task, "test", config.seed), config.limit)
     for task in tasks.tasks:
         answers(task)  # refuses a row before a model is loaded
-    model, tokenizer = load(config.model, config.adapter, config.dtype)
-    rows = evaluate(
-        model, tokenizer, tasks.tasks, config.variant, config.batch_size, progress=True,
-        ledger=Ledger(config.output_dir / "likelihoods.jsonl"),
-        identity=f"{fingerprint(config.model, config.adapter)}/{config.dtype}",
-    )  # fmt: skip
+    generator, tokenizer = generators.build(config.generator, config.model, config.adapter)
+    try:
+        rows = evaluate(
+            generator, tokenizer, tasks.tasks, config.variant, progress=True,
+            ledger=Ledger(config.output_dir / "likelihoods.jsonl"),
+            identity=f"{fingerprint(config.model, config.adapter)}/{generators.identity(config.generator)}",
+        )  # fmt: skip
+    finally:
+        generator.close()
     found = readings(rows)
     data = {"counts": tasks.counts, "hashes": tasks.hashes}
     results = {"settings": plain(config), "data": data, "report": found}
@@ -97,11 +100,10 @@ def run(config: Config) -> None:
 
 
 def evaluate(
-    model: "PreTrainedModel",
+    generator: Generator,
     tokenizer: "PreTrainedTokenizerBase",
     tasks: Sequence[ToolTask],
     variant: Variant = "qwen",
-    batch_size: int = 4,
     *,
     progress: bool = False,
     ledger: Ledger | None = None,
@@ -122,13 +124,14 @@ def evaluate(
         total=len(items), initial=len(found), desc="choices", unit="row", disable=None if progress else True
     ) as bar:
 
-        def done(place: int, scores: list[float]) -> None:
+        def done(place: int, logprobs: list[tuple[float, ...]]) -> None:
+            scores = [sum(of_one) for of_one in logprobs]
             found[todo[place]] = scores
             if ledger is not None:
                 ledger.add(keys[todo[place]], {"scores": scores})
             bar.update()
 
-        log_likelihoods(model, [items[i] for i in todo], batch_size, done)
+        asyncio.run(generator.score([items[i] for i in todo], done))
     return [_choices(task, found[i]) for i, task in enumerate(tasks)]
 
 

@@ -40,7 +40,7 @@ class Config:
     task: Mapping[str, Any]
     output_dir: Path
     adapter: Path | None = None
-    generator: generators.Config = field(default_factory=generators.Config)
+    generator: generators.Config = field(default_factory=generators.Transformers)
     max_prompt_length: int | None = None
     """In tokens; longer prompts are left out and counted."""
     max_new_tokens: int = 512
@@ -66,13 +66,16 @@ def run(config: Config) -> None:
     tasks = drop_long(tasks, tokenizer, config.max_prompt_length)
     from rollout.generators.checkpoint import fingerprint
 
-    report = evaluate(
-        generator, tasks.tasks, tokenizer,
-        sampling=Sampling(config.max_new_tokens, config.temperature),
-        certainty=lambda task, reply: certainty_reward.certainty(task, reply, config.certainty).value,
-        seed=config.seed, progress=True, ledger=Ledger(config.output_dir / "generations.jsonl"),
-        identity=f"{fingerprint(config.model, config.adapter)}/{config.generator.dtype}",
-    )  # fmt: skip
+    try:
+        report = evaluate(
+            generator, tasks.tasks, tokenizer,
+            sampling=Sampling(config.max_new_tokens, config.temperature),
+            certainty=lambda task, reply: certainty_reward.certainty(task, reply, config.certainty).value,
+            seed=config.seed, progress=True, ledger=Ledger(config.output_dir / "generations.jsonl"),
+            identity=f"{fingerprint(config.model, config.adapter)}/{generators.identity(config.generator)}",
+        )  # fmt: skip
+    finally:
+        generator.close()
     write(
         report,
         config.output_dir,

@@ -22,8 +22,10 @@ def build(cls: type[T], mapping: object, where: str, base: Path | None = None) -
 
     `where` names the source (a file) in messages; relative values of `Path` fields are resolved on `base`.
     Understands str, int, float, bool, None, Any, Literal, unions, Path, nested dataclasses, tuple, list, dict
-    and Mapping with string keys. Raises `InputError` for an unknown key (naming the closest known one), a
-    missing key, a value of the wrong type, and for a `ValueError` of the class's own `__post_init__`.
+    and Mapping with string keys. In a union of dataclasses with a field `kind: Literal[...]` that
+    field decides; without it the first is meant. Raises `InputError` for an unknown key (naming the closest
+    known one), a missing key, a value of the wrong type, and for a `ValueError` of the class's own
+    `__post_init__`.
     """
     return typing.cast(T, _Builder(where, base).dataclass(cls, mapping, ""))
 
@@ -109,6 +111,15 @@ class _Builder:
         return _scalar(value, hint)
 
     def union(self, value: object, members: Sequence[Any], path: str) -> object:
+        kinds = _kinds(members)
+        if kinds and isinstance(value, Mapping):
+            kind = value.get("kind", next(iter(kinds)))
+            if kind not in kinds:
+                raise InputError(
+                    f"{self.where}: key '{path}.kind' is {_show(kind)}; expected one of "
+                    f"{', '.join(map(repr, kinds))}; {closest(kind, map(str, kinds))}"
+                )
+            return self.dataclass(kinds[kind], value, path)
         # A member that the value already is goes before one that it could be turned into.
         for member in sorted(members, key=lambda member: not _is_already(value, member)):
             try:
@@ -148,6 +159,16 @@ def _scalar(value: object, hint: Any) -> object:
     elif isinstance(hint, type) and isinstance(value, hint):
         return value
     raise _Mismatch
+
+
+def _kinds(members: Sequence[Any]) -> dict[object, type]:
+    """The dataclasses of a union whose field `kind` tells them apart, by its value."""
+    found = {}
+    for member in members:
+        if dataclasses.is_dataclass(member) and "kind" in _hints(typing.cast(type, member)):
+            (value,) = typing.get_args(_hints(typing.cast(type, member))["kind"])
+            found[value] = typing.cast(type, member)
+    return found
 
 
 def _is_already(value: object, hint: Any) -> bool:

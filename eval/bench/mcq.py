@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.choice_prompt import answers, prompt
-from eval.likelihood import encode, log_likelihoods
+from eval.choice_prompt import answers, encode, prompt
+from rollout.generators.likelihood import log_probabilities
 from tasks.errors import InputError
 from tasks.json_lines import read_rows
 from tasks.tool_task import ToolTask
@@ -49,7 +49,8 @@ def run(arguments: Sequence[str]) -> int:
     theirs = _lm_eval(model, tokenizer)
 
     def ours(rows: Sequence[tuple[str, list[str]]]) -> list[list[float]]:
-        return log_likelihoods(model, [encode(tokenizer, *row) for row in rows], batch_size=1)
+        found = log_probabilities(model, [encode(tokenizer, *row) for row in rows], batch_size=1)
+        return [[sum(logprobs) for logprobs in row] for row in found]
 
     ours(texts[:2]), theirs(texts[:2])  # warm-up
     times: list[tuple[float, float]] = []

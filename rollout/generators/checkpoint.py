@@ -3,14 +3,13 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from rollout.generators.config import Dtype
 from tasks.errors import InputError
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+    from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 
 def load(
@@ -22,26 +21,54 @@ def load(
     Raises InputError when a folder is not a model, or a hub name cannot be loaded.
     """
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
-    words = model
-    if adapter is None and (Path(model) / "adapter_config.json").is_file():
-        adapter, model = Path(model), _base_of(Path(model))
+    model, adapter = split(model, adapter)
+    words = tokenizer(model, adapter)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(_first_tokenizer(words, adapter, model))
         policy = AutoModelForCausalLM.from_pretrained(model, dtype=dtype)
         if adapter is not None:
             from peft import PeftModel
 
             policy = PeftModel.from_pretrained(policy, str(adapter))
     except (OSError, ValueError, KeyError) as error:
-        what = f"{model} with adapter {adapter}" if adapter else model
-        cause = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(
-            f"model {what} cannot be loaded ({cause[0][:200]}); give the folder of a causal language model, "
-            "or the name of one on the hub"
-        ) from None
-    return policy.to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer
+        raise _cannot_load(model, adapter, error) from None
+    return policy.to("cuda" if torch.cuda.is_available() else "cpu").eval(), words
+
+
+def split(model: str, adapter: Path | None = None) -> tuple[str, Path | None]:
+    """Base model and adapter, where `model` may be the folder of an adapter that names its base."""
+    if adapter is None and (Path(model) / "adapter_config.json").is_file():
+        return _base_of(Path(model)), Path(model)
+    return model, adapter
+
+
+def tokenizer(model: str, adapter: Path | None = None) -> "PreTrainedTokenizerBase":
+    """The tokenizer beside the adapter where there is one, else the model's. Raises InputError."""
+    from transformers import AutoTokenizer
+
+    beside = adapter is not None and (adapter / "tokenizer_config.json").is_file()
+    try:
+        return AutoTokenizer.from_pretrained(str(adapter) if beside else model)
+    except (OSError, ValueError, KeyError) as error:
+        raise _cannot_load(model, adapter, error) from None
+
+
+def generation_config(model: str) -> "GenerationConfig | None":
+    """The model's generation configuration, without the model; None where there is none."""
+    from transformers import GenerationConfig
+
+    try:
+        return GenerationConfig.from_pretrained(model)
+    except OSError:
+        return None
+
+
+def stop_ids(config: "GenerationConfig | None", words: "PreTrainedTokenizerBase") -> frozenset[int]:
+    """The ids that end a turn: those of the model's generation configuration and the tokenizer's own."""
+    configured = config.eos_token_id if config is not None else None
+    listed = configured if isinstance(configured, list | tuple) else [configured]
+    return frozenset(int(i) for i in (*listed, words.eos_token_id) if i is not None)
 
 
 def fingerprint(model: str, adapter: Path | None = None) -> str:
@@ -68,9 +95,10 @@ def _base_of(adapter: Path) -> str:
         raise InputError(f"{adapter}/adapter_config.json does not name its base model ({error})") from None
 
 
-def _first_tokenizer(*places: str | Path | None) -> str:
-    """The first folder that holds a tokenizer, else the last place, which may be a hub name."""
-    for place in places:
-        if place is not None and (Path(place) / "tokenizer_config.json").is_file():
-            return str(place)
-    return str(places[-1])
+def _cannot_load(model: str, adapter: Path | None, error: Exception) -> InputError:
+    what = f"{model} with adapter {adapter}" if adapter else model
+    cause = str(error).strip().splitlines() or [type(error).__name__]
+    return InputError(
+        f"model {what} cannot be loaded ({cause[0][:200]}); give the folder of a causal language model, "
+        "or the name of one on the hub"
+    )

@@ -1,11 +1,24 @@
 """A generator whose completions are written by a function: for tests, baselines and dry runs."""
 
+import importlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from rollout.generators.protocol import Generation, OnDone, Request, Sampling
+from rollout.generators.protocol import Generation, Item, Logprobs, OnDone, OnScored, Request, Sampling
+from tasks.errors import InputError
 
 Script = Callable[[Request], Sequence[int]]
 """From a request to the ids of its completion, the stop token included if the script wants one."""
+
+
+def find(dotted: str) -> Script:
+    """The function that `package.module.function` names. Raises InputError."""
+    module, _, name = dotted.rpartition(".")
+    try:
+        found: Script = getattr(importlib.import_module(module), name)
+    except (ImportError, ValueError, AttributeError) as error:
+        raise InputError(f"generator.script: {dotted!r} is no package.module.function ({error})") from None
+    return found
 
 
 class Scripted:
@@ -13,6 +26,7 @@ class Scripted:
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        self.version = 0
 
     async def generate(
         self, requests: Sequence[Request], sampling: Sampling, on_done: OnDone | None = None
@@ -22,8 +36,25 @@ class Scripted:
         for index, request in enumerate(requests):
             ids = tuple(self.script(request))
             kept = ids[: sampling.max_new_tokens]
-            generation = Generation(kept, (0.0,) * len(kept), "stop" if kept == ids else "length")
+            generation = Generation(
+                kept, (0.0,) * len(kept), "stop" if kept == ids else "length", version=self.version
+            )
             generations.append(generation)
             if on_done is not None:
                 on_done(index, generation)
         return generations
+
+    async def score(self, items: Sequence[Item], on_done: OnScored | None = None) -> list[list[Logprobs]]:
+        """See `Generator`."""
+        scores = [[(0.0,) * len(ids) for ids in item.continuations] for item in items]
+        if on_done is not None:
+            for index, found in enumerate(scores):
+                on_done(index, found)
+        return scores
+
+    async def load_adapter(self, folder: Path, version: int) -> None:
+        """See `FollowsPolicy`: the script stays what it is, its completions carry the version."""
+        self.version = version
+
+    def close(self) -> None:
+        """See `Generator`."""

@@ -4,12 +4,16 @@ The decoding loop is our own because `model.generate` has no seed for a single r
 every step (vocabulary x batch x length) when asked for log-probabilities.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
-from rollout.generators.protocol import Generation, OnDone, Request, Sampling
+from rollout.generators.checkpoint import stop_ids
+from rollout.generators.likelihood import log_probabilities
+from rollout.generators.protocol import Generation, Item, Logprobs, OnDone, OnScored, Request, Sampling
+from tasks.errors import InputError
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +38,7 @@ class TransformersGenerator:
     ) -> None:
         self.model = model
         self.batch_size = batch_size
-        self.stop_ids = _stop_ids(model, tokenizer)
+        self.stop_ids = stop_ids(model.generation_config, tokenizer)
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
         self.pad_id = int(pad or 0)
 
@@ -44,8 +48,14 @@ class TransformersGenerator:
         """See `Generator`. Finished rows leave their batch at once; the longest prompts go first."""
         import torch
 
+        if any(request.json_schema is not None for request in requests):
+            raise InputError(
+                "the transformers generator cannot keep to a JSON schema; take generator.kind: vllm"
+            )
         generations: dict[int, Generation] = {}
-        order = sorted(range(len(requests)), key=lambda i: (-len(requests[i].prompt_ids), i))
+        order = sorted(
+            range(len(requests)), key=lambda i: (-len(requests[i].prompt_ids), requests[i].prompt_ids)
+        )
         training = self.model.training
         self.model.eval()
         try:
@@ -60,18 +70,31 @@ class TransformersGenerator:
             self.model.train(training)
         return [generations[i] for i in range(len(requests))]
 
+    async def score(self, items: Sequence[Item], on_done: OnScored | None = None) -> list[list[Logprobs]]:
+        """See `Generator`. The continuations of an item share its prefill."""
+        training = self.model.training
+        self.model.eval()
+        try:
+            return log_probabilities(self.model, items, self.batch_size, on_done)
+        finally:
+            self.model.train(training)
+
+    def close(self) -> None:
+        """See `Generator`: the model is the caller's."""
+
     def _batch(
         self, requests: Sequence[Request], batch: Sequence[int], sampling: Sampling
     ) -> Iterator[tuple[int, Generation]]:
         import torch
         from transformers import DynamicCache
 
+        began = time.monotonic()
         device = self.model.device
-        width = max(len(requests[i].prompt_ids) for i in batch)
-        ids = torch.full((len(batch), width), self.pad_id)
-        mask = torch.zeros((len(batch), width), dtype=torch.long)
-        for place, i in enumerate(batch):
-            prompt = requests[i].prompt_ids
+        prompts = list(dict.fromkeys(requests[i].prompt_ids for i in batch))
+        width = max(map(len, prompts))
+        ids = torch.full((len(prompts), width), self.pad_id)
+        mask = torch.zeros((len(prompts), width), dtype=torch.long)
+        for place, prompt in enumerate(prompts):
             ids[place, width - len(prompt) :] = torch.tensor(prompt)
             mask[place, width - len(prompt) :] = 1
         ids, mask = ids.to(device), mask.to(device)
@@ -83,15 +106,27 @@ class TransformersGenerator:
                 input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache,
                 use_cache=True, logits_to_keep=1,
             ).logits[:, -1]  # fmt: skip
+            if len(logits) < len(alive):  # after the prefill: samples of one prompt part here
+                place_of = {prompt: place for place, prompt in enumerate(prompts)}
+                parted = torch.tensor(
+                    [place_of[requests[row.index].prompt_ids] for row in alive], device=device
+                )
+                cache.batch_select_indices(parted)
+                logits, mask, positions = logits[parted], mask[parted], positions[parted]
             tokens, logprobs = _draw(logits, sampling.temperature, [row.draws.random() for row in alive])
             keep = []
             for place, (row, token, logprob) in enumerate(zip(alive, tokens, logprobs, strict=True)):
                 row.ids.append(token)
                 row.logprobs.append(logprob)
-                if token in self.stop_ids:
-                    yield row.index, Generation(tuple(row.ids), tuple(row.logprobs), "stop")
-                elif len(row.ids) == sampling.max_new_tokens:
-                    yield row.index, Generation(tuple(row.ids), tuple(row.logprobs), "length")
+                stopped = token in self.stop_ids
+                if stopped or len(row.ids) == sampling.max_new_tokens:
+                    seconds = time.monotonic() - began
+                    yield (
+                        row.index,
+                        Generation(
+                            tuple(row.ids), tuple(row.logprobs), "stop" if stopped else "length", seconds
+                        ),
+                    )
                 else:
                     keep.append(place)
             if not keep:
@@ -123,9 +158,3 @@ def _draw(
         targets = torch.tensor(draws, dtype=heap.dtype, device=heap.device).unsqueeze(1) * heap[:, -1:]
         tokens = torch.searchsorted(heap, targets, right=True).squeeze(1).clamp(max=logits.shape[-1] - 1)
     return tokens.tolist(), logprobs.gather(1, tokens.unsqueeze(1)).squeeze(1).tolist()
-
-
-def _stop_ids(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> frozenset[int]:
-    configured = getattr(model.generation_config, "eos_token_id", None)
-    listed = configured if isinstance(configured, list | tuple) else [configured]
-    return frozenset(int(i) for i in (*listed, tokenizer.eos_token_id) if i is not None)

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from eval.choice_prompt import answers, prompt
+from eval.choice_prompt import answers, encode, prompt
+from rollout.generators import Item
 from tasks.errors import InputError
 from tasks.tool_task import ToolTask
 from tasks.when2call import parse_row
@@ -76,3 +77,21 @@ def test_the_plain_variant_has_no_markup_of_a_model() -> None:
 def test_rows_without_four_answers_are_refused(left: dict[str, str]) -> None:
     with pytest.raises(InputError, match="row u: multiple choice needs the answers"):
         answers(task(answers=left))
+
+
+def test_white_space_at_the_end_of_the_context_is_scored(qwen_tokenizer: Any) -> None:
+    item = encode(qwen_tokenizer, "Answer: ", ["yes", "\nno"])
+    assert qwen_tokenizer.decode(list(item.context)) == "Answer:"
+    assert [qwen_tokenizer.decode(list(ids)) for ids in item.continuations] == [" yes", " \nno"]
+
+
+def test_a_spelt_out_first_token_is_not_doubled() -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    inner = Tokenizer(models.WordLevel({"<s>": 0, "a": 1, "b": 2, "?": 3}, unk_token="?"))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    inner.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", unk_token="?")
+    assert encode(tokenizer, "a ", ["b"]) == Item((0, 1), ((2,),))
+    assert encode(tokenizer, "<s> a ", ["b"]) == Item((0, 1), ((2,),))

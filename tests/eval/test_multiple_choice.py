@@ -7,8 +7,8 @@ import pytest
 from eval import multiple_choice as job
 from eval.choice_prompt import Variant
 from eval.ledger import Ledger
-from eval.likelihood import log_likelihoods
 from eval.multiple_choice import Choices, evaluate, readings
+from rollout.generators.transformers import TransformersGenerator
 from tasks import when2call
 from tasks.completion import ACTIONS
 from tasks.errors import InputError
@@ -77,7 +77,7 @@ def agree(model: Any, tokenizer: Any, tasks: list[ToolTask], variant: Variant, f
     from tests.eval.lm_eval_twin import run
 
     theirs, likelihoods = run(model, tokenizer, tasks, variant, folder)
-    rows = evaluate(model, tokenizer, tasks, variant, batch_size=3)
+    rows = evaluate(TransformersGenerator(model, tokenizer, 3), tokenizer, tasks, variant)
     ours = readings(rows)
     for row, scores in zip(rows, likelihoods, strict=True):
         assert list(row.scores) == pytest.approx(scores, rel=1e-6)
@@ -110,19 +110,22 @@ def test_rows_that_are_done_are_not_scored_again(
     model: Any, qwen_tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = short_rows(own_tasks(), 6)
-    once = evaluate(model, qwen_tokenizer, tasks[:2], ledger=Ledger(tmp_path / "l"), identity="m")
+    generator = TransformersGenerator(model, qwen_tokenizer, 4)
+    once = evaluate(generator, qwen_tokenizer, tasks[:2], ledger=Ledger(tmp_path / "l"), identity="m")
     asked: list[int] = []
 
-    def spy(model: Any, items: Any, batch_size: int, on_done: Any) -> Any:
-        asked.append(len(items))
-        return log_likelihoods(model, items, batch_size, on_done)
+    real = TransformersGenerator.score
 
-    monkeypatch.setattr(job, "log_likelihoods", spy)
-    again = evaluate(model, qwen_tokenizer, tasks, ledger=Ledger(tmp_path / "l"), identity="m")
+    def spy(self: Any, items: Any, on_done: Any) -> Any:
+        asked.append(len(items))
+        return real(self, items, on_done)
+
+    monkeypatch.setattr(TransformersGenerator, "score", spy)
+    again = evaluate(generator, qwen_tokenizer, tasks, ledger=Ledger(tmp_path / "l"), identity="m")
     assert asked == [len(tasks) - 2]
     assert again[:2] == once
     other = evaluate(
-        model, qwen_tokenizer, tasks[:2], ledger=Ledger(tmp_path / "l"), identity="another model"
+        generator, qwen_tokenizer, tasks[:2], ledger=Ledger(tmp_path / "l"), identity="another model"
     )
     assert asked[-1] == 2
     assert [row.scores for row in other] == [pytest.approx(row.scores) for row in once]
@@ -156,5 +159,5 @@ def test_training_rows_have_too_few_answers(tmp_path: Path) -> None:
 
 
 def test_values_out_of_range_are_named() -> None:
-    with pytest.raises(InputError, match="batch_size is 0"):
-        job.Config(model="m", task={}, output_dir=Path("x"), batch_size=0)
+    with pytest.raises(InputError, match="limit is 0"):
+        job.Config(model="m", task={}, output_dir=Path("x"), limit=0)

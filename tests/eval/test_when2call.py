@@ -95,10 +95,11 @@ def test_no_tasks_is_an_error(qwen_tokenizer: "PreTrainedTokenizerBase") -> None
         job.evaluate(always(qwen_tokenizer, "x"), [], qwen_tokenizer)
 
 
-class DiesAfter:
+class DiesAfter(Scripted):
     """Answers so many requests, then is killed."""
 
     def __init__(self, lives: int) -> None:
+        super().__init__(lambda request: ())
         self.lives = lives
         self.asked: list[Request] = []
 
@@ -143,7 +144,7 @@ def test_the_job(tiny_qwen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows()))
     config = job.Config(
         model=str(tiny_qwen), task={"use": "when2call", "test": str(file)}, output_dir=tmp_path / "out",
-        generator=generators.Config(batch_size=3), max_new_tokens=8, temperature=1.0, limit=4,
+        generator=generators.Transformers(batch_size=3), max_new_tokens=8, temperature=1.0, limit=4,
         max_prompt_length=2000,
     )  # fmt: skip
     job.run(config)

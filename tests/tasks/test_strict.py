@@ -138,3 +138,29 @@ def test_closest() -> None:
 def test_any_mapping_builds_or_is_an_input_error(value: Any) -> None:
     with contextlib.suppress(InputError):
         build(Config, value, "r.yaml")
+
+
+@dataclass(frozen=True)
+class Cat:
+    kind: Literal["cat"] = "cat"
+    lives: int = 9
+
+
+@dataclass(frozen=True)
+class Dog:
+    kind: Literal["dog"]
+    name: str
+
+
+@dataclass(frozen=True)
+class Owner:
+    pet: Cat | Dog
+
+
+def test_kind_picks_the_member_of_a_union() -> None:
+    assert build(Owner, {"pet": {"kind": "dog", "name": "Rex"}}, "f") == Owner(Dog("dog", "Rex"))
+    assert build(Owner, {"pet": {"lives": 3}}, "f") == Owner(Cat(lives=3))
+    with pytest.raises(InputError, match=r"key 'pet.kind' is 'cow' .*expected one of 'cat', 'dog'"):
+        build(Owner, {"pet": {"kind": "cow"}}, "f")
+    with pytest.raises(InputError, match="unknown key 'name' under 'pet'"):
+        build(Owner, {"pet": {"kind": "cat", "name": "Tom"}}, "f")

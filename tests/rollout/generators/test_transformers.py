@@ -1,26 +1,21 @@
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from rollout.generators import Config, Generation, Request, Sampling, build
+from rollout.generators import Generation, Generator, Request, Sampling, Transformers, build
 from tasks.errors import InputError
-
-if TYPE_CHECKING:
-    from rollout.generators.transformers import TransformersGenerator
 
 PROMPTS = [(5, 6, 7), (11,), (100, 200, 300, 400, 500), (9, 8), (42, 43, 44, 45)]
 
 
 @pytest.fixture(scope="module")
 def generator(tiny_qwen: Path) -> Any:
-    return build(Config(batch_size=2), str(tiny_qwen))[0]
+    return build(Transformers(batch_size=2), str(tiny_qwen))[0]
 
 
-def run(
-    generator: "TransformersGenerator", requests: list[Request], sampling: Sampling, **rest: Any
-) -> list[Generation]:
+def run(generator: Generator, requests: list[Request], sampling: Sampling, **rest: Any) -> list[Generation]:
     return asyncio.run(generator.generate(requests, sampling, **rest))
 
 
@@ -31,6 +26,24 @@ def test_order_is_kept_and_every_request_reports(generator: Any) -> None:
     assert [seen[i] for i in range(len(requests))] == found
     for i, request in enumerate(requests):
         assert run(generator, [request], Sampling(6))[0].token_ids == found[i].token_ids
+
+
+def test_samples_of_a_prompt_share_its_prefill(generator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = [Request(PROMPTS[i], seed) for seed in range(4) for i in (0, 2)]
+    alone = [run(generator, [request], Sampling(6))[0] for request in requests]
+    rows = []
+    forward = generator.model.forward
+
+    def spy(**inputs: Any) -> Any:
+        rows.append(tuple(inputs["input_ids"].shape))
+        return forward(**inputs)
+
+    monkeypatch.setattr(generator, "batch_size", 8)
+    monkeypatch.setattr(generator.model, "forward", spy)
+    together = run(generator, requests, Sampling(6))
+    assert [one.token_ids for one in together] == [one.token_ids for one in alone]
+    assert len({one.token_ids for one in together}) > 2
+    assert rows == [(2, 5)] + [(8, 1)] * 5
 
 
 def test_a_seed_repeats_and_another_differs(generator: Any) -> None:
@@ -115,19 +128,20 @@ def test_an_adapter_changes_what_is_generated_and_its_folder_is_a_model(
     get_peft_model(base, lora).save_pretrained(tmp_path)
     request, sampling = Request(PROMPTS[2]), Sampling(8, 0.0)
     plain = run(generator, [request], sampling)
-    adapted = run(build(Config(), str(tiny_qwen), tmp_path)[0], [request], sampling)  # type: ignore[arg-type]
-    alone = run(build(Config(), str(tmp_path))[0], [request], sampling)  # type: ignore[arg-type]
-    assert adapted == alone != plain
+    adapted = run(build(Transformers(), str(tiny_qwen), tmp_path)[0], [request], sampling)
+    alone = run(build(Transformers(), str(tmp_path))[0], [request], sampling)
+    ids = [found[0].token_ids for found in (plain, adapted, alone)]
+    assert ids[1] == ids[2] != ids[0]
 
 
 def test_a_folder_that_is_no_model_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be loaded"):
-        build(Config(), str(tmp_path))
+        build(Transformers(), str(tmp_path))
     with pytest.raises(InputError, match="cannot be loaded"):
-        build(Config(), "nobody/no-such-model")
+        build(Transformers(), "nobody/no-such-model")
     (tmp_path / "adapter_config.json").write_text("{}")
     with pytest.raises(InputError, match="base model"):
-        build(Config(), str(tmp_path))
+        build(Transformers(), str(tmp_path))
 
 
 def test_the_fingerprint_follows_the_files(tmp_path: Path) -> None:

@@ -1,57 +1,30 @@
-"""Log-likelihoods of several continuations of one context, the context's prefill shared between them.
+"""Log-probabilities of several continuations of one context, the context's prefill shared between them.
 
-The numbers are those of lm-evaluation-harness's `loglikelihood`: same split into tokens, same truncation from
-the left. The work is not: there each continuation pays for the whole context again, and for all its logits.
+The numbers are those of lm-evaluation-harness's `loglikelihood`, with the same truncation from the left. The
+work is not: there each continuation pays for the whole context again, and for all its logits.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rollout.generators.protocol import Ids, Item, Logprobs, OnScored
+
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-Ids = tuple[int, ...]
-OnDone = Callable[[int, list[float]], None]
-"""Called with (index of the item, its log-likelihoods) as soon as they are known, in any order."""
+    from transformers import PreTrainedModel
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A context (at least one token) and its continuations (at least one token each)."""
-
-    context: Ids
-    continuations: tuple[Ids, ...]
-
-
-def encode(tokenizer: "PreTrainedTokenizerBase", context: str, continuations: Sequence[str]) -> Item:
-    """Tokens of a non-empty context and its continuations.
-
-    White space at the end of the context moves to the continuations; both are tokenised as one text and cut
-    at the length of the context's own tokens; a context that spells out its first special token gets no
-    second one. All as lm-evaluation-harness does.
-    """
-    bare = context.rstrip()
-    tail = context[len(bare) :]
-    special = not (tokenizer.bos_token and bare.startswith(tokenizer.bos_token))
-    head, *wholes = (
-        tokenizer(text, add_special_tokens=special)["input_ids"]
-        for text in (bare, *(bare + tail + continuation for continuation in continuations))
-    )
-    return Item(tuple(head), tuple(tuple(whole[len(head) :]) for whole in wholes))
-
-
-def log_likelihoods(
-    model: "PreTrainedModel", items: Sequence[Item], batch_size: int = 4, on_done: OnDone | None = None
-) -> list[list[float]]:
-    """Summed log-probability of each continuation of each item, in order; `batch_size` contexts at a time."""
+def log_probabilities(
+    model: "PreTrainedModel", items: Sequence[Item], batch_size: int = 4, on_done: OnScored | None = None
+) -> list[list[Logprobs]]:
+    """What each token of each continuation of each item scores, in order; `batch_size` contexts at a time."""
     import torch
 
     limit = int(model.config.get_text_config().max_position_embeddings)
     share = _can_share(model)
     units = sorted(_units(items, limit, share), key=lambda unit: (-len(unit.context), unit.item))
-    scores = [[0.0] * len(item.continuations) for item in items]
+    scores: list[list[Logprobs]] = [[()] * len(item.continuations) for item in items]
     waiting = [len(item.continuations) for item in items]
     with torch.inference_mode():
         for start in range(0, len(units), batch_size):
@@ -94,7 +67,7 @@ def _can_share(model: "PreTrainedModel") -> bool:
     return layers == {"full_attention"} and config._attn_implementation in ("sdpa", "eager")
 
 
-def _shared(model: "PreTrainedModel", units: Sequence[_Unit]) -> list[list[float]]:
+def _shared(model: "PreTrainedModel", units: Sequence[_Unit]) -> list[list[Logprobs]]:
     """Prefill each context but for its last token, then read all of its continuations in one row.
 
     The row is `last token, continuation, last token, continuation, …`: positions start again at each part,
@@ -127,11 +100,11 @@ def _shared(model: "PreTrainedModel", units: Sequence[_Unit]) -> list[list[float
         past_key_values=cache, use_cache=True,
     ).logits  # fmt: skip
     return [
-        _sums(row, [target for _, target in unit.choices]) for row, unit in zip(logits, units, strict=True)
+        _scores(row, [target for _, target in unit.choices]) for row, unit in zip(logits, units, strict=True)
     ]
 
 
-def _alone(model: "PreTrainedModel", units: Sequence[_Unit]) -> list[list[float]]:
+def _alone(model: "PreTrainedModel", units: Sequence[_Unit]) -> list[list[Logprobs]]:
     """Units of one continuation each, read from the start."""
     targets = [unit.choices[0][1] for unit in units]
     ids, mask = _padded([(*unit.context, *unit.choices[0][1][:-1]) for unit in units], left=True)
@@ -140,16 +113,18 @@ def _alone(model: "PreTrainedModel", units: Sequence[_Unit]) -> list[list[float]
         input_ids=ids.to(model.device), attention_mask=mask.to(model.device),
         position_ids=(mask.cumsum(1) - 1).clamp(min=0).to(model.device), logits_to_keep=width,
     ).logits  # fmt: skip
-    return [_sums(row[width - len(target) :], [target]) for row, target in zip(logits, targets, strict=True)]
+    return [
+        _scores(row[width - len(target) :], [target]) for row, target in zip(logits, targets, strict=True)
+    ]
 
 
-def _sums(logits: "torch.Tensor", targets: Sequence[Ids]) -> list[float]:
-    """Log-probability of each target; rows of `logits` (length x vocabulary) predict one after the other."""
+def _scores(logits: "torch.Tensor", targets: Sequence[Ids]) -> list[Logprobs]:
+    """Log-probabilities of targets; rows of `logits` (length x vocabulary) predict one after the other."""
     import torch
 
     ids = torch.tensor([token for target in targets for token in target], device=logits.device)
     logprobs = torch.log_softmax(logits[: len(ids)].float(), dim=-1).gather(1, ids[:, None]).squeeze(1)
-    return [float(part.sum()) for part in logprobs.split([len(target) for target in targets])]
+    return [tuple(part.tolist()) for part in logprobs.split([len(target) for target in targets])]
 
 
 def _padded(rows: Sequence[Sequence[int]], left: bool) -> "tuple[torch.Tensor, torch.Tensor]":
