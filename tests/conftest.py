@@ -34,6 +34,25 @@ def qwen_tokenizer() -> "PreTrainedTokenizerBase":
 
 
 @pytest.fixture(scope="session")
+def tiny_qwen3(qwen_tokenizer: "PreTrainedTokenizerBase", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a random Qwen3 whose heads are as wide as vLLM wants them, with Qwen's tokenizer."""
+    import torch
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=len(qwen_tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=1, head_dim=32, max_position_embeddings=4096,
+        tie_word_embeddings=True, initializer_range=0.3, bos_token_id=None,
+        eos_token_id=qwen_tokenizer.eos_token_id, pad_token_id=qwen_tokenizer.pad_token_id,
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("tiny_qwen3")
+    Qwen3ForCausalLM(config).save_pretrained(folder)
+    qwen_tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def tiny_qwen(qwen_tokenizer: "PreTrainedTokenizerBase", tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a random Qwen2 with the whole Qwen vocabulary, a few MB small, its tokenizer beside it."""
     import torch
