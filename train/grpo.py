@@ -3,6 +3,7 @@
 What differs from a plain TRL script, and all that does:
 
 * prompts carry the row's own tools: TRL renders one global tool list (trl#2809), so they are rendered here;
+* completions may come from any generator, which follows the policy by its adapter, see `train.rollouts`;
 * rewards come from the recipe, see `rewards`; all of them are computed in one pass over a batch;
 * a row can weigh its advantages (`advantage.row_weight`): under group scaling a factor on the reward cancels;
 * the run directory knows its recipe, resumes itself, and shows what the policy does, see `train.observe`.
@@ -21,12 +22,15 @@ from train import hardware, models
 from train.grpo_config import Config, Lora
 from train.recipe import resolved
 from train.run_dir import RunDir
+from train.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import PreTrainedTokenizerBase
-    from trl import GRPOConfig, GRPOTrainer
+    from trl import GRPOConfig
+
+    from train.grpo_trainer import Trainer
 
 __all__ = ["Config", "run"]
 
@@ -46,16 +50,20 @@ def run(config: Config) -> None:
             print(f"{run_dir.path}: this run has finished, nothing is left to do under its recipe")
         return
     trainer = build(config, task_set, run_dir)
-    trainer.train(resume_from_checkpoint=str(run_dir.checkpoint) if run_dir.checkpoint else None)
-    trainer.save_model()
-    run_dir.finish(trainer.state.global_step)
-    trainer.accelerator.wait_for_everyone()  # a rank that leaves early takes the process group with it
+    try:
+        trainer.train(resume_from_checkpoint=str(run_dir.checkpoint) if run_dir.checkpoint else None)
+        trainer.save_model()
+        run_dir.finish(trainer.state.global_step)
+        trainer.accelerator.wait_for_everyone()  # a rank that leaves early takes the process group with it
+    finally:
+        trainer.close()
     trainer.accelerator.end_training()
 
 
-def build(config: Config, task_set: TaskSet, run_dir: RunDir) -> "GRPOTrainer":
-    """The trainer of a run, ready to start."""
-    from train.grpo_trainer import RowWeightedGRPOTrainer
+def build(config: Config, task_set: TaskSet, run_dir: RunDir) -> "Trainer":
+    """The trainer of a run, ready to start; `close` it in the end."""
+    from train import rollouts
+    from train.grpo_trainer import Trainer
     from train.observe import Observer
 
     rewards = stack.build(config.rewards)
@@ -65,8 +73,10 @@ def build(config: Config, task_set: TaskSet, run_dir: RunDir) -> "GRPOTrainer":
     task_set = tasks.prompt.drop_long(task_set, tokenizer, config.max_prompt_length)
     dataset = prompts(task_set, tokenizer, arguments.generation_batch_size // arguments.num_generations)
     run_dir.write_json("tasks.json", task_set.counts)
-    observer = Observer(run_dir, rewards)
-    trainer = RowWeightedGRPOTrainer(
+    watchdog = Watchdog(config.watchdog_s, arguments.process_index, run_dir.path)
+    observer = Observer(run_dir, rewards, watchdog.read)
+    source = rollouts.build(config, model, task_set, tokenizer, arguments, watchdog)
+    trainer = Trainer(
         model=model,
         args=arguments,
         processing_class=tokenizer,
@@ -74,6 +84,8 @@ def build(config: Config, task_set: TaskSet, run_dir: RunDir) -> "GRPOTrainer":
         reward_funcs=reward_functions(rewards, task_set.tasks, observer.observe),
         peft_config=lora(config.lora) if config.lora else None,
         row_weights=row_weights(config, task_set),
+        rollouts=source,
+        watchdog=watchdog,
     )
     observer.attach(trainer)
     return trainer

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from rewards import stack
 from rewards.feasibility import Support
 from rewards.grounding import Rule
+from rollout import generators
 from tasks.errors import InputError
 from train.trl_fields import trainer_arguments
 
@@ -45,13 +46,6 @@ class Lora:
 
 
 @dataclass(frozen=True, slots=True)
-class Generator:
-    """What produces the completions: `transformers` is the policy itself, in the trainer's process."""
-
-    kind: Literal["transformers"] = "transformers"
-
-
-@dataclass(frozen=True, slots=True)
 class Advantage:
     """What happens to the advantages between rewards and loss. The default leaves TRL's as they are."""
 
@@ -77,12 +71,15 @@ class Config:
     model_revision: str | None = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "float32"
     """Of the loaded weights; with LoRA the frozen ones."""
-    generator: Generator = field(default_factory=Generator)
+    generator: generators.Config = field(default_factory=generators.Transformers)
+    """What makes the completions; `transformers` is the policy itself, by TRL's own loop."""
     trainer: Mapping[str, Any] = field(default_factory=dict)
     lora: Lora | None = None
     advantage: Advantage = field(default_factory=Advantage)
     max_prompt_length: int | None = None
     """In tokens; longer prompts are left out and counted."""
+    watchdog_s: float | None = 1800.0
+    """After so many seconds in which nothing moved, a rank tells where it stands; null: never."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -91,6 +88,13 @@ class Config:
                 raise InputError(f"trainer.{key} is not for a recipe: {reason}")
         if self.max_prompt_length is not None and self.max_prompt_length < 1:
             raise InputError(f"max_prompt_length is {self.max_prompt_length}; it is at least 1 token")
+        if self.watchdog_s is not None and self.watchdog_s <= 0:
+            raise InputError(f"watchdog_s is {self.watchdog_s:g}; it is above 0 seconds, or null")
+        if self.generator != generators.Transformers() and self.generator.kind == "transformers":
+            raise InputError(
+                "generator: in training the transformers kind has no settings; "
+                "batch and dtype are the trainer's"
+            )
         stack.build(self.rewards)
         object.__setattr__(self, "trainer", trainer_arguments(self.trainer))
 

@@ -12,6 +12,7 @@ and tensorboard show them too. How to read them: docs/reading_metrics.md.
 import logging
 import sys
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from accelerate.utils import gather_object
@@ -33,7 +34,7 @@ from train.metrics_log import (
 )
 from train.plots import draw
 from train.progress import Progress, line
-from train.readings import MixAlarm, Row, confusion, read, rows_of
+from train.readings import MixAlarm, Row, confusion, read, rows_of, shares
 from train.run_dir import RunDir
 from train.transcripts import transcript
 
@@ -45,11 +46,18 @@ PLOT_EVERY_SECONDS = 300.0
 class Observer(TrainerCallback):
     """Reads batches of scored completions and writes what they say into a run directory.
 
-    `transcripts` groups of completions are written each time the trainer logs (0: none).
+    `transcripts` groups of completions are written each time the trainer logs (0: none). `phases` gives the
+    seconds that rank 0 spent in each phase since it was last asked.
     """
 
-    def __init__(self, run_dir: RunDir, stack: RewardStack, transcripts: int = 3) -> None:
-        self.run_dir, self.transcripts = run_dir, transcripts
+    def __init__(
+        self,
+        run_dir: RunDir,
+        stack: RewardStack,
+        phases: Callable[[], Mapping[str, float]] = dict,
+        transcripts: int = 3,
+    ) -> None:
+        self.run_dir, self.phases, self.transcripts = run_dir, phases, transcripts
         self.specs = dict(zip(stack.names, stack.specs, strict=True))
         self.rows: dict[str, list[Row]] = {"train": [], "eval": []}
         self.scorings = 0
@@ -85,6 +93,7 @@ class Observer(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Start the clock of the remaining time."""
         self.began, self.first_step = time.monotonic(), state.global_step
+        self.phases()  # what came before is no part of a step
 
     def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Merge the ranks, write one line of metrics, and tell what there is to tell."""
@@ -112,6 +121,8 @@ class Observer(TrainerCallback):
     def _record(self, rows: list[Row], logs: dict[str, Any], prefix: str) -> Record:
         """The line of metrics. Its numbers go into `logs` too, where the trainer has none of that name."""
         record: Record = {"seconds": time.monotonic() - self.began}
+        if not prefix:
+            record |= shares(self.phases())
         if rows:
             record |= {prefix + name: value for name, value in read(rows).items()}
             if not prefix:

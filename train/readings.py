@@ -195,3 +195,12 @@ class MixAlarm:
             elif share > 0.95 and wanted <= 0.95:
                 wrong[f"{action} takes over"] = told
         return wrong
+
+
+def shares(seconds: Mapping[str, float]) -> dict[str, float]:
+    """`time/<phase>`: each phase's share of the time; `idle_share`: that in which nothing is generated."""
+    total = sum(seconds.values())
+    if not total:
+        return {}
+    found = {f"time/{phase}": spent / total for phase, spent in sorted(seconds.items())}
+    return found | {"idle_share": 1.0 - seconds.get("generation", 0.0) / total}

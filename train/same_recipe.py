@@ -15,7 +15,14 @@ LOGGING_KEYS = frozenset(
     """.split()
 )
 # The folder itself, which may have been moved, under both of its names.
-FREE_KEYS = frozenset({"output_dir", "trainer.output_dir", *(f"trainer.{key}" for key in LOGGING_KEYS)})
+# And where an engine runs and how it is fed: a completion depends on its request alone.
+FEEDING_KEYS = frozenset("concurrency gpu_memory_utilization patience_s timeout_s urls".split())
+FREE_KEYS = frozenset(
+    {
+        "output_dir", "trainer.output_dir", "watchdog_s",
+        *(f"trainer.{key}" for key in LOGGING_KEYS), *(f"generator.{key}" for key in FEEDING_KEYS),
+    }
+)  # fmt: skip
 
 # Values of these keys, wherever they stand, are neither written nor compared.
 SECRET_KEYS = frozenset("api_key auth_token hf_token hub_token password push_to_hub_token secret".split())

@@ -1,6 +1,7 @@
 """A generator whose completions are written by a function: for tests, baselines and dry runs."""
 
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -22,7 +23,10 @@ def find(dotted: str) -> Script:
 
 
 class Scripted:
-    """Completes each request with what `script` says, cut at the token budget; every log-probability is 0."""
+    """Completes each request with what `script` says, cut at the token budget.
+
+    A script has no distribution: every log-probability is NaN, which an importance ratio takes for 1.
+    """
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -37,7 +41,7 @@ class Scripted:
             ids = tuple(self.script(request))
             kept = ids[: sampling.max_new_tokens]
             generation = Generation(
-                kept, (0.0,) * len(kept), "stop" if kept == ids else "length", version=self.version
+                kept, (math.nan,) * len(kept), "stop" if kept == ids else "length", version=self.version
             )
             generations.append(generation)
             if on_done is not None:
@@ -46,7 +50,7 @@ class Scripted:
 
     async def score(self, items: Sequence[Item], on_done: OnScored | None = None) -> list[list[Logprobs]]:
         """See `Generator`."""
-        scores = [[(0.0,) * len(ids) for ids in item.continuations] for item in items]
+        scores = [[(math.nan,) * len(ids) for ids in item.continuations] for item in items]
         if on_done is not None:
             for index, found in enumerate(scores):
                 on_done(index, found)

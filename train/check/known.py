@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from rollout.generators import Vllm
+from rollout.generators.adapter import check_targets, engine_rank
+from tasks.errors import InputError
 from train.check.batch import Batch
 from train.check.deepspeed import Zero
 from train.grpo_config import Config
@@ -42,9 +45,14 @@ class Run:
         return self.vllm and self["vllm_mode"] in (None, "colocate")
 
     @property
+    def engine(self) -> bool:
+        """The recipe's `generator:` is an engine that follows the policy by its adapter."""
+        return self.config.generator.kind != "transformers"
+
+    @property
     def corrected(self) -> bool:
-        """The importance correction for vLLM's log-probabilities is on, as by default."""
-        return self.vllm and self["vllm_importance_sampling_correction"] is not False
+        """The importance correction for an engine's log-probabilities is on, as by default."""
+        return (self.vllm or self.engine) and self["vllm_importance_sampling_correction"] is not False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +103,62 @@ def _splits_generation(run: Run) -> bool:
     return steps > 1 and every >= 1 and every % steps != 0 and run["save_strategy"] in (None, "steps")
 
 
+def _unserved(run: Run) -> str:
+    """Why vLLM cannot serve the adapter of this recipe, if it cannot."""
+    lora = run.config.lora
+    if lora is None or run.config.generator.kind not in ("vllm", "vllm_server"):
+        return ""
+    try:
+        check_targets(lora.targets)
+        engine_rank(lora.r)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _too_long(run: Run) -> bool:
+    section, prompt = run.config.generator, run.config.max_prompt_length
+    if not isinstance(section, Vllm) or section.max_model_len is None or prompt is None:
+        return False
+    return prompt + run.number("max_completion_length", 512) > section.max_model_len
+
+
 _RULES = (
+    _Rule(
+        "refused",
+        lambda run: run.engine and run.vllm,
+        "generator is an engine and trainer.use_vllm asks TRL for another; drop one of them",
+    ),
+    _Rule(
+        "refused",
+        lambda run: run.engine and run.config.lora is None,
+        "an engine follows the policy by its LoRA adapter, and lora is null; for full fine-tuning set "
+        "generator.kind=transformers with TRL's own engine: trainer.use_vllm=true and trainer.vllm_mode "
+        "colocate or server",
+    ),
+    _Rule(
+        "refused",
+        lambda run: run.engine and _truncated(run),
+        "truncated or penalised sampling (top_p, top_k, min_p, repetition_penalty, a grammar) biases the "
+        "importance ratio, and generators do without; remove it from trainer",
+        "huggingface/trl#6789",
+    ),
+    _Rule(
+        "refused",
+        _too_long,
+        "generator.max_model_len is less than max_prompt_length and trainer.max_completion_length together; "
+        "raise it, or leave it out: it is then what the run needs",
+    ),
+    _Rule(
+        "warning",
+        lambda run: (
+            isinstance(run.config.generator, Vllm)
+            and run.config.generator.gpu_memory_utilization > 0.5
+            and run["use_cpu"] is not True
+        ),
+        "an engine beside the trainer that takes more than half of the card leaves it little; "
+        "generator.gpu_memory_utilization=0.3 is a good start",
+    ),
     _Rule(
         "refused",
         lambda run: run.corrected and _truncated(run),
@@ -210,6 +273,7 @@ _BITSANDBYTES = re.compile(r"paged_.*|.*_bnb.*|adamw_8bit|ademamix.*|lion_.*")
 def findings(run: Run) -> list[Finding]:
     """Everything that is known against this run, the worst first."""
     found = [Finding(rule.level, rule.message, rule.issue) for rule in _RULES if rule.applies(run)]
+    found += (Finding("refused", message) for message in [_unserved(run)] if message)
     found += (Finding("missing", message) for message in _missing_packages(run))
     return sorted(found, key=lambda finding: ("refused", "missing", "warning").index(finding.level))
 
@@ -221,7 +285,10 @@ def _missing_packages(run: Run) -> Iterator[str]:
         "bitsandbytes": (f"trainer.optim={optimizer}", bool(_BITSANDBYTES.fullmatch(optimizer))),
         "torchao": (f"trainer.optim={optimizer}", optimizer in ("adamw_torch_8bit", "adamw_torch_4bit")),
         "liger_kernel": ("trainer.use_liger_kernel", run["use_liger_kernel"] is True),
-        "vllm": ("trainer.use_vllm", run.vllm),
+        "vllm": (
+            "trainer.use_vllm" if run.vllm else "generator.kind=vllm",
+            run.vllm or run.config.generator.kind == "vllm",
+        ),
     }
     names = trackers if isinstance(trackers, list) else [trackers]
     needs |= {

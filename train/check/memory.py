@@ -7,6 +7,7 @@ allocator's fragmentation, for which `CARDS` leaves a tenth.
 
 from dataclasses import dataclass, fields
 
+from rollout.generators import Vllm
 from train.check.batch import Batch
 from train.check.deepspeed import Zero
 from train.check.shapes import Shape
@@ -115,7 +116,11 @@ def estimate(config: Config, shape: Shape, batch: Batch, zero: Zero) -> Memory:
     prefill = sequences * prompt * (2 * shape.hidden + 3 * shape.intermediate) * weight_bytes
     generation = cache + prefill + sequences * shape.vocabulary * 4
     share = 0.0
-    if trainer.get("use_vllm"):
+    if isinstance(config.generator, Vllm):
+        share, generation = config.generator.gpu_memory_utilization, parameters * weight_bytes
+    elif config.generator.kind == "vllm_server":
+        generation = 0
+    elif trainer.get("use_vllm"):
         colocated = trainer.get("vllm_mode", "colocate") == "colocate"
         share = float(trainer.get("vllm_gpu_memory_utilization", 0.3)) if colocated else 0.0
         generation = parameters * weight_bytes if colocated else 0

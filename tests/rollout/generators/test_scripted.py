@@ -1,4 +1,5 @@
 import asyncio
+from math import nan
 
 import pytest
 
@@ -11,7 +12,7 @@ def test_completes_in_order_and_cuts_at_the_budget() -> None:
     seen: list[int] = []
     requests = [Request((1,)), Request((1, 2, 3))]
     found = asyncio.run(generator.generate(requests, Sampling(2), lambda i, _: seen.append(i)))
-    assert found == [Generation((1, 7), (0.0, 0.0), "stop"), Generation((1, 2), (0.0, 0.0), "length")]
+    assert found == [Generation((1, 7), (nan, nan), "stop"), Generation((1, 2), (nan, nan), "length")]
     assert seen == [0, 1]
 
 

@@ -1,0 +1,179 @@
+"""Completions for TRL's trainer from a generator of ours, which follows the policy.
+
+Before each generation phase the adapter of the moment is published to the engine under a new name; a
+completion of any other version is an error. The seed of a completion depends on the recipe's seed, the step
+and the completion's place among those of all ranks, so that neither ranks nor a resume change it.
+
+Engines in the trainer's process are one per rank. Servers are asked by rank 0 alone, for all ranks: one
+client knows their load.
+"""
+
+import asyncio
+import dataclasses
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tasks.prompt
+from rollout import generators
+from rollout.generators import FollowsPolicy, Generation, GenerationError, Generator, Needs, Request, Sampling
+from rollout.seeds import derive
+from tasks.tool_task import TaskSet
+from train.adapter_files import save_adapter
+from train.grpo_config import Config
+from train.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+    from trl import GRPOConfig
+
+    from train.grpo_trainer import Trainer
+
+_MEMORY = Path("/dev/shm")
+
+
+def build(
+    config: Config,
+    model: str,
+    task_set: TaskSet,
+    tokenizer: "PreTrainedTokenizerBase",
+    arguments: "GRPOConfig",
+    watchdog: Watchdog,
+) -> "Rollouts | None":
+    """What the recipe's `generator:` asks for, its engine started; None where TRL generates by itself.
+
+    Raises InputError when an engine or a server cannot serve this run.
+    """
+    section = config.generator
+    if section.kind == "transformers":
+        return None
+    ids = [tuple(tasks.prompt.prompt_ids(task, tokenizer)) for task in task_set.tasks]
+    central = section.kind == "vllm_server"
+    generator = None
+    if not central or arguments.process_index == 0:
+        needs = Needs(
+            max_model_len=max(map(len, ids)) + arguments.max_completion_length,
+            lora_rank=config.lora.r if config.lora else None,
+        )
+        if isinstance(section, generators.Vllm) and section.dtype == "auto":
+            section = dataclasses.replace(section, dtype="bfloat16" if arguments.bf16 else config.dtype)
+        generator, _ = generators.build(section, model, needs=needs)
+    return Rollouts(
+        generator,
+        lambda row: ids[row["task_index"]],
+        Sampling(arguments.max_completion_length, arguments.temperature),
+        config.seed,
+        _folder(config.output_dir, arguments.process_index, shared=central),
+        watchdog,
+        central=central,
+    )
+
+
+def _folder(output_dir: Path, rank: int, shared: bool) -> Path:
+    """Where adapters are published: in memory, or where the servers see them too."""
+    if shared or not os.access(_MEMORY, os.W_OK):
+        return output_dir.absolute() / "published"
+    name = hashlib.sha256(str(output_dir.absolute()).encode()).hexdigest()[:12]
+    return _MEMORY / f"askrl-{name}-rank{rank}"
+
+
+class Rollouts:
+    """TRL's `rollout_func`, and the `sync_weights` of what it takes for its vLLM.
+
+    `generator` is None on ranks that leave generation to rank 0. `encode` gives the prompt's ids of a row of
+    the training set.
+    """
+
+    def __init__(
+        self,
+        generator: Generator | None,
+        encode: Callable[[dict[str, Any]], Sequence[int]],
+        sampling: Sampling,
+        seed: int,
+        folder: Path,
+        watchdog: Watchdog,
+        *,
+        central: bool = False,
+    ) -> None:
+        self.generator, self.encode, self.sampling, self.seed = generator, encode, sampling, seed
+        self.folder, self.watchdog, self.central = folder, watchdog, central
+        self.version = 0
+        self._published: Path | None = None
+        self._synced = self._asked = 0
+        self._step = -1
+        if generator is not None:
+            shutil.rmtree(folder, ignore_errors=True)  # what a killed run left
+        self.trainer: Trainer | None = None
+
+    def attach(self, trainer: "Trainer") -> None:
+        """The trainer whose policy is followed."""
+        self.trainer = trainer
+
+    def sync_weights(self) -> None:
+        """Publish the policy of the moment; TRL calls it when the optimizer has moved."""
+        trainer = self._trainer
+        with self.watchdog.phase("sync"):
+            self.version = trainer.state.global_step
+            self._synced += 1
+            folder = self.folder / f"step{self.version}-{self._synced}"
+            save_adapter(trainer.accelerator.unwrap_model(trainer.model), folder, self.generator is not None)
+            if self.generator is not None:
+                if not isinstance(self.generator, FollowsPolicy):
+                    raise TypeError(f"{type(self.generator).__name__} cannot follow a policy")
+                asyncio.run(self.generator.load_adapter(folder, self.version))
+                if self._published is not None:
+                    shutil.rmtree(self._published)
+                self._published = folder
+
+    def __call__(self, prompts: Sequence[Any], trainer: "Trainer") -> dict[str, list[Any]]:
+        """One completion for each row of this rank's slice (TRL repeats a prompt for each of its group)."""
+        if trainer.state.global_step != self._step:
+            self._step, self._asked = trainer.state.global_step, 0
+        self._asked += 1
+        first = trainer.accelerator.process_index * len(prompts)
+        requests = [
+            Request(tuple(self.encode(row)), derive(self.seed, self._step, self._asked, first + place))
+            for place, row in enumerate(trainer.rows)
+        ]
+        found = self._generate(requests)
+        stale = {one.version for one in found} - {self.version}
+        if stale:
+            raise GenerationError(f"completions of policy version {stale}; the policy's is {self.version}")
+        return {
+            "prompt_ids": [list(request.prompt_ids) for request in requests],
+            "completion_ids": [list(one.token_ids) for one in found],
+            "logprobs": [list(one.logprobs) for one in found],
+        }
+
+    def close(self) -> None:
+        """Let go of the engine and of the last published adapter."""
+        if self.generator is not None:
+            self.generator.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _generate(self, requests: list[Request]) -> list[Generation]:
+        if not self.central:
+            return self._complete(requests)
+        from accelerate.utils import broadcast_object_list, gather_object
+
+        accelerator = self._trainer.accelerator
+        everyone: list[Request] = gather_object(requests)
+        answers = [self._complete(everyone) if accelerator.is_main_process else None]
+        broadcast_object_list(answers)
+        first = accelerator.process_index * len(requests)
+        return (answers[0] or [])[first : first + len(requests)]
+
+    def _complete(self, requests: list[Request]) -> list[Generation]:
+        if self.generator is None:
+            raise RuntimeError("this rank has no generator")
+        done: Callable[..., None] = lambda *_: self.watchdog.beat()  # noqa: E731
+        return asyncio.run(self.generator.generate(requests, self.sampling, done))
+
+    @property
+    def _trainer(self) -> "Trainer":
+        if self.trainer is None:
+            raise RuntimeError("attach a trainer first")
+        return self.trainer
