@@ -13,7 +13,12 @@ BIN = Path(sys.executable).parent
 def start(ranks: int, recipe: Path, arguments: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
     """Start a recipe in the folder of `log`, which takes all that it says."""
     many = ["accelerate", "launch", "--multi_gpu", "--num_processes", str(ranks)]
-    variables = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "HF_HOME": str(log.parent)}
+    variables = {
+        **os.environ,
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "PYTHONPATH": str(RECIPES.parent),
+        "HF_HOME": str(log.parent),
+    }
     with log.open("wb") as said:
         return subprocess.Popen(
             [*(many if ranks > 1 else ["python"]), str(recipe), *arguments],
