@@ -119,7 +119,11 @@ class Rollouts:
             self.version = trainer.state.global_step
             self._synced += 1
             folder = self.folder / f"step{self.version}-{self._synced}"
-            save_adapter(trainer.accelerator.unwrap_model(trainer.model), folder, self.generator is not None)
+            policy = trainer.accelerator.unwrap_model(trainer.model)
+            if not hasattr(policy, "peft_config"):  # of a script, which follows nothing
+                self.version = 0
+                return
+            save_adapter(policy, folder, self.generator is not None)
             if self.generator is not None:
                 if not isinstance(self.generator, FollowsPolicy):
                     raise TypeError(f"{type(self.generator).__name__} cannot follow a policy")

@@ -52,6 +52,7 @@ def trainer_types() -> dict[str, Any]:
                     for line in node.body
                     if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
                 }
+    types["fsdp"] = bool | types["fsdp"]  # a command line knows only text; `true` is what is meant
     return types
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from rollout.generators import Vllm
 from rollout.generators.adapter import check_targets, engine_rank
 from tasks.errors import InputError
+from train.check import fsdp
 from train.check.batch import Batch
 from train.check.deepspeed import Zero
 from train.grpo_config import Config
@@ -131,7 +132,7 @@ _RULES = (
     ),
     _Rule(
         "refused",
-        lambda run: run.engine and run.config.lora is None,
+        lambda run: run.engine and run.config.lora is None and run.config.generator.kind != "scripted",
         "an engine follows the policy by its LoRA adapter, and lora is null; for full fine-tuning set "
         "generator.kind=transformers with TRL's own engine: trainer.use_vllm=true and trainer.vllm_mode "
         "colocate or server",
@@ -256,8 +257,21 @@ _RULES = (
     ),
     _Rule(
         "warning",
-        lambda run: run["fsdp"] not in (None, "") and run["use_cpu"] is True,
+        lambda run: bool(run["fsdp"]) and run["use_cpu"] is True,
         "FSDP on the CPU runs as plain data parallel",
+    ),
+    _Rule(
+        "warning",
+        lambda run: bool(run["fsdp"]) and run["gradient_checkpointing"] is not False,
+        "trainer.gradient_checkpointing under FSDP gathers every layer once more; set it to false and "
+        "trainer.fsdp_config.activation_checkpointing=true",
+        "huggingface/transformers#30404",
+    ),
+    _Rule(
+        "warning",
+        lambda run: bool(run["fsdp"]) and run.config.lora is not None and run.config.dtype != "float32",
+        "the layers of one FSDP unit must have one type, and adapters are float32; set dtype=float32 "
+        "(trainer.bf16 still computes in bfloat16)",
     ),
     _Rule(
         "warning",
@@ -273,7 +287,8 @@ _BITSANDBYTES = re.compile(r"paged_.*|.*_bnb.*|adamw_8bit|ademamix.*|lion_.*")
 def findings(run: Run) -> list[Finding]:
     """Everything that is known against this run, the worst first."""
     found = [Finding(rule.level, rule.message, rule.issue) for rule in _RULES if rule.applies(run)]
-    found += (Finding("refused", message) for message in [_unserved(run)] if message)
+    against = [_unserved(run), *fsdp.faults(run.config.trainer)]
+    found += (Finding("refused", message) for message in against if message)
     found += (Finding("missing", message) for message in _missing_packages(run))
     return sorted(found, key=lambda finding: ("refused", "missing", "warning").index(finding.level))
 

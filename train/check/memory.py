@@ -5,6 +5,7 @@ gradients, optimizer) plus the larger of training and generation. Not counted: t
 allocator's fragmentation, for which `CARDS` leaves a tenth.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from rollout.generators import Vllm
@@ -84,6 +85,7 @@ def estimate(config: Config, shape: Shape, batch: Batch, zero: Zero) -> Memory:
     """
     trainer = config.trainer
     world = batch.world
+    stage = 3 if trainer.get("fsdp") else zero.stage  # FSDP2 shares out the same three
     half = trainer.get("bf16") is not False or trainer.get("fp16") is True  # TRL: bf16 unless told otherwise
     weight_bytes = _BYTES[config.dtype]
     compute_bytes = 2 if half else weight_bytes
@@ -93,7 +95,7 @@ def estimate(config: Config, shape: Shape, batch: Batch, zero: Zero) -> Memory:
 
     copies = 2 if not config.lora and (trainer.get("beta") or 0.0) > 0.0 else 1
     weights = copies * parameters * weight_bytes
-    gradients = trained * trained_bytes * (2 if world > 1 and not zero.stage else 1)
+    gradients = trained * trained_bytes * (2 if world > 1 and not stage else 1)
     optimizer = trained * _state_bytes(str(trainer.get("optim") or "adamw_torch_fused"), trained_bytes)
     if zero.stage and half:
         optimizer += trained * 4
@@ -104,7 +106,7 @@ def estimate(config: Config, shape: Shape, batch: Batch, zero: Zero) -> Memory:
     tokens = batch.per_device * (prompt + completion)
     tile = min(batch.per_device * completion, _TILE[0]) * min(shape.vocabulary, _TILE[1]) * 4
     block = block_bytes(shape, compute_bytes)
-    if trainer.get("gradient_checkpointing") is False:
+    if trainer.get("gradient_checkpointing") is False and not _recomputes(trainer.get("fsdp_config")):
         activations = tokens * shape.layers * block + tile
     else:
         activations = tokens * (shape.layers * shape.hidden * compute_bytes + block) + tile
@@ -125,10 +127,10 @@ def estimate(config: Config, shape: Shape, batch: Batch, zero: Zero) -> Memory:
         share = float(trainer.get("vllm_gpu_memory_utilization", 0.3)) if colocated else 0.0
         generation = parameters * weight_bytes if colocated else 0
     return Memory(
-        weights=weights / (world if zero.stage >= 3 else 1),
-        adapter=adapter * 4 / (world if zero.stage >= 3 else 1),
-        gradients=gradients / (world if zero.stage >= 2 else 1),
-        optimizer=optimizer / (world if zero.stage >= 1 else 1),
+        weights=weights / (world if stage >= 3 else 1),
+        adapter=adapter * 4 / (world if stage >= 3 else 1),
+        gradients=gradients / (world if stage >= 2 else 1),
+        optimizer=optimizer / (world if stage >= 1 else 1),
         activations=activations,
         generation=generation,
         engine_share=share,
@@ -144,6 +146,10 @@ def block_bytes(shape: Shape, compute_bytes: int) -> int:
     """
     attention = 2 * shape.heads * shape.head_dim + 2 * shape.kv_heads * shape.head_dim
     return (4 * shape.hidden + attention + 4 * shape.intermediate) * compute_bytes + 2 * shape.hidden * 4
+
+
+def _recomputes(fsdp_config: object) -> bool:
+    return isinstance(fsdp_config, Mapping) and fsdp_config.get("activation_checkpointing") is True
 
 
 def _state_bytes(optimizer: str, trained_bytes: int) -> float:

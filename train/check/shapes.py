@@ -78,6 +78,7 @@ SHAPES = {
     "Qwen2.5-3B": _qwen25(36, 2_048, 11_008, 16, 2),
     "Qwen2.5-7B": _qwen25(28, 3_584, 18_944, 28, 4, vocabulary=152_064),
     "Qwen2.5-14B": _qwen25(48, 5_120, 13_824, 40, 8, vocabulary=152_064),
+    "Qwen2.5-32B": _qwen25(64, 5_120, 27_648, 40, 8, vocabulary=152_064),
     "Qwen3-0.6B": _qwen3(28, 1_024, 3_072, 16, tied=True),
     "Qwen3-1.7B": _qwen3(28, 2_048, 6_144, 16, tied=True),
     "Qwen3-4B": _qwen3(36, 2_560, 9_728, 32, tied=True),

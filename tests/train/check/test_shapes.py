@@ -13,6 +13,7 @@ WEIGHTS = {
     "Qwen2.5-3B": 3_085_938_688,
     "Qwen2.5-7B": 7_615_616_512,
     "Qwen2.5-14B": 14_770_033_664,
+    "Qwen2.5-32B": 32_763_876_352,
     "Qwen3-0.6B": 596_049_920,
     "Qwen3-1.7B": 1_720_574_976,
     "Qwen3-4B": 4_022_468_096,
@@ -96,7 +97,7 @@ def test_names(name: str, known: str) -> None:
 
 
 def test_names_that_only_look_alike_are_not_known() -> None:
-    assert shape_of("Qwen/Qwen2.5-32B") is None
+    assert shape_of("Qwen/Qwen2.5-72B") is None
     assert shape_of("Qwen/Qwen3-0.6BX") is None
 
 
