@@ -18,7 +18,7 @@ from eval.choice_prompt import Variant, answers, encode, prompt
 from eval.ledger import Ledger, is_first_rank, key
 from eval.report import plain, show
 from rollout import generators
-from rollout.generators import Generator
+from rollout.generators import Generator, checkpoint
 from tasks import sources
 from tasks.atomic import write_json, write_text
 from tasks.completion import ACTIONS
@@ -73,8 +73,6 @@ class Choices:
 
 def run(config: Config) -> None:
     """Evaluate; write results.json, results.md and samples.jsonl to `output_dir`. Resumable for each row."""
-    from rollout.generators.checkpoint import fingerprint
-
     if not is_first_rank():
         return
     tasks = sources.spread(sources.load(config.task, "test", config.seed), config.limit)
@@ -85,7 +83,7 @@ def run(config: Config) -> None:
         rows = evaluate(
             generator, tokenizer, tasks.tasks, config.variant, progress=True,
             ledger=Ledger(config.output_dir / "likelihoods.jsonl"),
-            identity=f"{fingerprint(config.model, config.adapter)}/{generators.identity(config.generator)}",
+            identity=checkpoint.identity(config.generator, config.model, config.adapter),
         )  # fmt: skip
     finally:
         generator.close()

@@ -16,7 +16,7 @@ from eval.report import Report, Sample, plain, write
 from rewards import certainty as certainty_reward
 from rewards.tool_match import is_exact
 from rollout import generators
-from rollout.generators import Generation, Generator, Request, Sampling
+from rollout.generators import Generation, Generator, Needs, Request, Sampling, checkpoint
 from tasks import sources
 from tasks.completion import Completion, parse
 from tasks.errors import InputError
@@ -62,17 +62,18 @@ def run(config: Config) -> None:
     if not is_first_rank():
         return
     tasks = sources.spread(sources.load(config.task, "test", config.seed), config.limit)
-    generator, tokenizer = generators.build(config.generator, config.model, config.adapter)
+    tokenizer = checkpoint.tokenizer(*checkpoint.split(config.model, config.adapter))
     tasks = drop_long(tasks, tokenizer, config.max_prompt_length)
-    from rollout.generators.checkpoint import fingerprint
-
+    longest = max((len(prompt_ids(task, tokenizer)) for task in tasks.tasks), default=0)
+    needs = Needs(max_model_len=longest + config.max_new_tokens)
+    generator, _ = generators.build(config.generator, config.model, config.adapter, needs)
     try:
         report = evaluate(
             generator, tasks.tasks, tokenizer,
             sampling=Sampling(config.max_new_tokens, config.temperature),
             certainty=lambda task, reply: certainty_reward.certainty(task, reply, config.certainty).value,
             seed=config.seed, progress=True, ledger=Ledger(config.output_dir / "generations.jsonl"),
-            identity=f"{fingerprint(config.model, config.adapter)}/{generators.identity(config.generator)}",
+            identity=checkpoint.identity(config.generator, config.model, config.adapter),
         )  # fmt: skip
     finally:
         generator.close()

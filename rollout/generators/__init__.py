@@ -5,7 +5,7 @@ names; docs/generators.md says which to choose.
 """
 
 from rollout.generators.build import build
-from rollout.generators.config import Config, Needs, Scripted, Transformers, Vllm, VllmServer, identity
+from rollout.generators.config import Config, Needs, Scripted, Transformers, Vllm, VllmServer
 from rollout.generators.protocol import (
     FollowsPolicy,
     Generation,
@@ -33,5 +33,4 @@ __all__ = [
     "Vllm",
     "VllmServer",
     "build",
-    "identity",
 ]

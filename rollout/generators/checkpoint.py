@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rollout.generators.config import Dtype
+from rollout.generators.config import Config, Dtype
 from tasks.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,6 +82,11 @@ def fingerprint(model: str, adapter: Path | None = None) -> str:
         files = sorted(file for file in folder.iterdir() if file.is_file())
         parts.append([(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files])
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def identity(config: Config, model: str, adapter: Path | None = None) -> str:
+    """What the numbers depend on: weights, engine and the weights' type, not how the engine is fed."""
+    return f"{fingerprint(model, adapter)}/{config.kind}/{getattr(config, 'dtype', '')}"
 
 
 def _base_of(adapter: Path) -> str:

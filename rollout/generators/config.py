@@ -99,11 +99,6 @@ class Scripted:
 Config = Transformers | Vllm | VllmServer | Scripted
 
 
-def identity(config: Config) -> str:
-    """What of the section bears on the numbers: the engine and the weights' type, not how it is fed."""
-    return f"{config.kind}/{getattr(config, 'dtype', '')}"
-
-
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a job asks of an engine beyond its configuration."""

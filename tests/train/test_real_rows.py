@@ -54,7 +54,12 @@ def babbler(tiny_qwen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def overrides(model: Path, rows: Path, folder: Path, ranks: int) -> list[str]:
     where = [f"model={model}", f"task.train={rows / 'train_pref_example.jsonl'}", f"output_dir={folder}"]
-    return [*where, *CPU, f"trainer.per_device_train_batch_size={COMPLETIONS // ranks}"]
+    return [
+        *where,
+        *CPU,
+        "generator={kind: transformers}",
+        f"trainer.per_device_train_batch_size={COMPLETIONS // ranks}",
+    ]
 
 
 def kill_after_its_first_checkpoint(ranks: int, arguments: Sequence[str], folder: Path) -> None:
@@ -123,7 +128,8 @@ def test_the_adapter_loads_with_plain_peft(babbler: Path, undisturbed: Path) -> 
 def test_the_policy_is_evaluated(babbler: Path, undisturbed: Path, real_rows: Path, tmp_path: Path) -> None:
     arguments = [
         f"model={babbler}", f"adapter={undisturbed}", f"task.test={real_rows / 'test_llm_judge.jsonl'}",
-        f"output_dir={tmp_path}", "generator.dtype=float32", "max_new_tokens=8", "limit=3",
+        f"output_dir={tmp_path}", "generator={kind: transformers, dtype: float32}",
+        "max_new_tokens=8", "limit=3",
     ]  # fmt: skip
     load(RECIPES / "eval_when2call.yaml", arguments).run()
     assert len((tmp_path / "samples.jsonl").read_text().splitlines()) == 3
