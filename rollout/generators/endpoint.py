@@ -104,10 +104,16 @@ class Endpoint:
                 raise Fault(f"no longer has adapter {adapter.name}") from None
             raise GenerationError(f"server {self.name} refused a request: {refusal}") from None
 
-    async def check(self) -> Card:
-        """Hold the server against what the job wants. Raises InputError with the mend, or Fault."""
+    async def check(self, probe_lora: bool) -> Card:
+        """Hold the server against what the job wants. Raises InputError with the mend, or Fault.
+
+        `probe_lora` offers it an adapter that cannot be loaded, which shows before the first real one whether
+        that could be; the server logs it as an error.
+        """
         try:
             card = self._card(answers.parse(await self._ask("GET", "/v1/models")))
+            if probe_lora and self.wanted.lora_rank is not None:
+                await self._check_lora(self.wanted.lora_rank)
             await self._check_logprobs()
         except Refused as refusal:
             if refusal.status in (401, 403):
@@ -120,8 +126,6 @@ class Endpoint:
             raise
         except ValueError as error:
             raise self._unfit(f"is no vLLM server of this kind: it gave {error}") from None
-        if self.wanted.lora_rank is not None:
-            await self._check_lora(self.wanted.lora_rank)
         return card
 
     async def load(self, adapter: Adapter) -> None:

@@ -48,7 +48,7 @@ class Pool:
 
         async def one(endpoint: Endpoint) -> int:
             try:
-                card = await endpoint.check()
+                card = await endpoint.check(probe_lora=adapter is None)
                 if adapter is not None:
                     await endpoint.load(adapter)
             except Fault as fault:
@@ -153,7 +153,7 @@ class Pool:
         while True:
             await asyncio.sleep(self._pause(endpoint.failures))
             try:
-                card = await endpoint.check()
+                card = await endpoint.check(probe_lora=self.adapter is None)
                 if card.max_model_len < self.max_model_len:
                     raise InputError(f"takes {card.max_model_len} tokens now, {self.max_model_len} before")
                 has = set(card.adapters)
