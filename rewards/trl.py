@@ -74,7 +74,8 @@ class _Shared:
                 f"{len(indices)} tasks for {len(completions)} completions: one of each is needed"
             )
         tasks = tuple(self.tasks[int(index)] for index in indices)
-        texts = tuple(map(text_of, completions))
+        # Of a dialogue the last word is scored, which its rollouts hand over.
+        texts = tuple(map(text_of, batch.get("final_text") or completions))
         scores, seconds = self.stack.score_batch(tasks, texts)
         log_metric = batch.get("log_metric")
         if log_metric is not None:

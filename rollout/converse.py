@@ -29,7 +29,7 @@ class Start:
 
     task: ToolTask
     prompt_ids: Ids
-    seed: int
+    seed: int = 0
 
 
 async def converse(

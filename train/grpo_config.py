@@ -8,7 +8,7 @@ from typing import Any, Literal
 from rewards import stack
 from rewards.feasibility import Support
 from rewards.grounding import Rule
-from rollout import generators
+from rollout import environments, generators
 from tasks.errors import InputError
 from train.trl_fields import trainer_arguments
 
@@ -73,6 +73,8 @@ class Config:
     """Of the loaded weights; with LoRA the frozen ones."""
     generator: generators.Config = field(default_factory=generators.Transformers)
     """What makes the completions; `transformers` is the policy itself, by TRL's own loop."""
+    environment: Mapping[str, Any] | None = None
+    """What answers the policy between its turns: `use`, `max_turns` and its options; null: one turn."""
     trainer: Mapping[str, Any] = field(default_factory=dict)
     lora: Lora | None = None
     advantage: Advantage = field(default_factory=Advantage)
@@ -96,6 +98,8 @@ class Config:
                 "batch and dtype are the trainer's"
             )
         stack.build(self.rewards)
+        if self.environment is not None:
+            environments.build(self.environment)
         object.__setattr__(self, "trainer", trainer_arguments(self.trainer))
 
     def preflight(self, world: int) -> None:

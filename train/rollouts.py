@@ -13,13 +13,16 @@ import dataclasses
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tasks.prompt
-from rollout import generators
-from rollout.generators import FollowsPolicy, Generation, GenerationError, Generator, Needs, Request, Sampling
+from rollout import environments, generators
+from rollout.converse import Start, converse
+from rollout.dialogue import Dialogue
+from rollout.environments import Environment
+from rollout.generators import FollowsPolicy, GenerationError, Generator, Needs, Request, Sampling
 from rollout.seeds import derive
 from tasks.tool_task import TaskSet
 from train.adapter_files import save_adapter
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from train.grpo_trainer import Trainer
 
 _MEMORY = Path("/dev/shm")
+
+Wanted = tuple[int, int]
+"""A completion to make: the row of the training set, and its seed."""
 
 
 def build(
@@ -51,6 +57,7 @@ def build(
     if section.kind == "transformers":
         return None
     ids = [tuple(tasks.prompt.prompt_ids(task, tokenizer)) for task in task_set.tasks]
+    environment = environments.build(config.environment) if config.environment else None
     central = section.kind == "vllm_server"
     generator = None
     if not central or arguments.process_index == 0:
@@ -63,7 +70,9 @@ def build(
         generator, _ = generators.build(section, model, needs=needs)
     return Rollouts(
         generator,
-        lambda row: ids[row["task_index"]],
+        tuple(map(Start, task_set.tasks, ids)),
+        tokenizer,
+        environment,
         Sampling(arguments.max_completion_length, arguments.temperature),
         config.seed,
         _folder(config.output_dir, arguments.process_index, shared=central),
@@ -83,14 +92,16 @@ def _folder(output_dir: Path, rank: int, shared: bool) -> Path:
 class Rollouts:
     """TRL's `rollout_func`, and the `sync_weights` of what it takes for its vLLM.
 
-    `generator` is None on ranks that leave generation to rank 0. `encode` gives the prompt's ids of a row of
-    the training set.
+    `generator` is None on ranks that leave generation to rank 0. `starts` are the rows of the training set;
+    with an `environment` each begins a dialogue, without one a single turn.
     """
 
     def __init__(
         self,
         generator: Generator | None,
-        encode: Callable[[dict[str, Any]], Sequence[int]],
+        starts: Sequence[Start],
+        tokenizer: "PreTrainedTokenizerBase",
+        environment: Environment | None,
         sampling: Sampling,
         seed: int,
         folder: Path,
@@ -98,7 +109,8 @@ class Rollouts:
         *,
         central: bool = False,
     ) -> None:
-        self.generator, self.encode, self.sampling, self.seed = generator, encode, sampling, seed
+        self.generator, self.sampling, self.seed = generator, sampling, seed
+        self.starts, self.tokenizer, self.environment = starts, tokenizer, environment
         self.folder, self.watchdog, self.central = folder, watchdog, central
         self.version = 0
         self._published: Path | None = None
@@ -138,19 +150,26 @@ class Rollouts:
             self._step, self._asked = trainer.state.global_step, 0
         self._asked += 1
         first = trainer.accelerator.process_index * len(prompts)
-        requests = [
-            Request(tuple(self.encode(row)), derive(self.seed, self._step, self._asked, first + place))
+        wanted = [
+            (row["task_index"], derive(self.seed, self._step, self._asked, first + place))
             for place, row in enumerate(trainer.rows)
         ]
-        found = self._generate(requests)
+        found = self._generate(wanted)
         stale = {one.version for one in found} - {self.version}
         if stale:
             raise GenerationError(f"completions of policy version {stale}; the policy's is {self.version}")
-        return {
-            "prompt_ids": [list(request.prompt_ids) for request in requests],
-            "completion_ids": [list(one.token_ids) for one in found],
-            "logprobs": [list(one.logprobs) for one in found],
+        output: dict[str, list[Any]] = {
+            "prompt_ids": [list(one.prompt_ids) for one in found],
+            "completion_ids": [one.ids for one in found],
+            "logprobs": [one.logprobs for one in found],
         }
+        if self.environment is not None:
+            output["env_mask"] = [one.mask for one in found]
+            # What is scored is the last word: no reward reads what the environment said.
+            output["final_text"] = [
+                self.tokenizer.decode(list(one.turns()[-1]), skip_special_tokens=True) for one in found
+            ]
+        return output
 
     def close(self) -> None:
         """Let go of the engine and of the last published adapter."""
@@ -158,23 +177,37 @@ class Rollouts:
             self.generator.close()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _generate(self, requests: list[Request]) -> list[Generation]:
+    def _generate(self, wanted: list[Wanted]) -> list[Dialogue]:
         if not self.central:
-            return self._complete(requests)
+            return self._complete(wanted)
         from accelerate.utils import broadcast_object_list, gather_object
 
         accelerator = self._trainer.accelerator
-        everyone: list[Request] = gather_object(requests)
+        everyone: list[Wanted] = gather_object(wanted)
         answers = [self._complete(everyone) if accelerator.is_main_process else None]
         broadcast_object_list(answers)
-        first = accelerator.process_index * len(requests)
-        return (answers[0] or [])[first : first + len(requests)]
+        first = accelerator.process_index * len(wanted)
+        return (answers[0] or [])[first : first + len(wanted)]
 
-    def _complete(self, requests: list[Request]) -> list[Generation]:
+    def _complete(self, wanted: list[Wanted]) -> list[Dialogue]:
         if self.generator is None:
             raise RuntimeError("this rank has no generator")
-        done: Callable[..., None] = lambda *_: self.watchdog.beat()  # noqa: E731
-        return asyncio.run(self.generator.generate(requests, self.sampling, done))
+        starts = [dataclasses.replace(self.starts[row], seed=seed) for row, seed in wanted]
+        if self.environment is not None:
+            dialogues = converse(
+                self.generator, self.tokenizer, self.environment, starts, self.sampling,
+                concurrency=len(starts), on_done=self._moved,
+            )  # fmt: skip
+            return asyncio.run(dialogues)
+        requests = [Request(start.prompt_ids, start.seed) for start in starts]
+        turns = asyncio.run(self.generator.generate(requests, self.sampling, self._moved))
+        found = [Dialogue(request.prompt_ids) for request in requests]
+        for dialogue, turn in zip(found, turns, strict=True):
+            dialogue.add_turn(turn)
+        return found
+
+    def _moved(self, index: int, what: object) -> None:
+        self.watchdog.beat()
 
     @property
     def _trainer(self) -> "Trainer":

@@ -1,6 +1,7 @@
 """GRPO through a real vLLM engine: one for the whole file, shared by its runs."""
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,6 +100,31 @@ def test_a_policy_that_was_not_published_is_noticed(
     monkeypatch.setattr(Rollouts, "sync_weights", forgets)
     with pytest.raises(GenerationError, match="completions of policy version"):
         grpo.run(config(start, tmp_path))
+
+
+def test_dialogues_are_trained_on_the_policys_own_tokens(
+    start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each completion holds one or two turns and the reply between them, which is masked; only that is."""
+    from train.grpo_trainer import Trainer
+
+    batches: list[dict[str, Any]] = []
+    inner = Trainer._generate_and_score_completions
+
+    def spy(self: Trainer, inputs: Any) -> Any:
+        batches.append(inner(self, inputs))
+        return batches[-1]
+
+    monkeypatch.setattr(Trainer, "_generate_and_score_completions", spy)
+    settings = config(start, tmp_path, max_completion_length=120)
+    settings = dataclasses.replace(settings, environment={"use": "second_try"}, max_prompt_length=250)
+    grpo.run(settings)
+    masks = [mask for batch in batches for mask in (batch["tool_mask"] * batch["completion_mask"]).tolist()]
+    replied = [mask for mask in masks if "0, 1" in str(mask)]
+    assert 0 < len(replied) < len(masks)  # some replies of this start cannot be read, not all
+    for difference, norm in metrics(tmp_path, "sampling/sampling_logp_difference/max", "grad_norm"):
+        assert difference < 1e-4  # of the second turn as well
+        assert norm > 0
 
 
 def test_memory_stays_over_many_swaps(engine: Any, start: Path, tmp_path: Path) -> None:

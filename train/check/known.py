@@ -139,6 +139,11 @@ _RULES = (
     ),
     _Rule(
         "refused",
+        lambda run: run.config.environment is not None and not run.engine,
+        "an environment needs a generator that is asked turn by turn: generator.kind vllm or vllm_server",
+    ),
+    _Rule(
+        "refused",
         lambda run: run.engine and _truncated(run),
         "truncated or penalised sampling (top_p, top_k, min_p, repetition_penalty, a grammar) biases the "
         "importance ratio, and generators do without; remove it from trainer",
