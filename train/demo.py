@@ -29,25 +29,33 @@ class Config:
     steps: int = 80
     seed: int = 0
 
+    def preflight(self, world: int) -> None:
+        """Raise `InputError` for overrides that do not fit the recipe."""
+        plan(self).preflight(world)
 
-def run(config: Config) -> None:
-    """Train both policies side by side, evaluate all three, print the table."""
+
+def plan(config: Config) -> study.Config:
+    """The study behind the demonstration."""
     cells = {
         "before": {"set": ["trainer.max_steps=0"]},
         "plain": {"set": list(config.plain)},
         "certainty": {},
     }
     settings = (f"trainer.max_steps={config.steps}",)
-    plan = study.Config(
+    return study.Config(
         config.recipe, cells, {"labels": config.labels}, (config.seed,), config.output_dir, set=settings
-    )  # fmt: skip
-    study.run(plan)
-    found = {cell: runs[config.seed] for (_, cell), runs in study.results(plan).items()}
+    )
+
+
+def run(config: Config) -> None:
+    """Train both policies side by side, evaluate all three, print the table. Raises if one of them fails."""
+    three = plan(config)
+    study.run(three)
+    found = {cell: runs[config.seed] for (_, cell), runs in study.results(three).items()}
     print(f"\nUnseen tools, {config.steps} steps, labels: {', '.join(config.labels) or 'clean'}\n")
     print(HEAD)
     for name, title in TITLES.items():
-        if name in found:
-            print(_line(title, found[name]))
+        print(_line(title, found[name]))
     print(f"\nPlots, transcripts and metrics: {config.output_dir}/runs/labels/*/{config.seed}/")
 
 

@@ -3,7 +3,8 @@
 A cell is a list of recipe overrides. Each unit trains one cell under one noise from one seed's start,
 evaluates it on unseen tools, and writes `units/<noise>/<cell>/<seed>.json`. `table.md` sets every cell beside
 its unweighted twin of the same noise and seeds: mean and standard deviation, and the paired difference with a
-95 % t interval.
+95 % t interval. Every unit's recipe is checked before the first one runs; units that fail are named in the
+end.
 """
 
 import json
@@ -61,6 +62,17 @@ class Config:
         if not self.seeds or not self.noises:
             raise InputError("seeds and noises: give at least one of each")
 
+    def preflight(self, world: int) -> None:
+        """Raise `InputError` for the first unit whose recipe does not load or cannot run.
+
+        Units run in processes of their own, one rank each, whatever `world` is.
+        """
+        for unit in units(self):
+            try:
+                load(self.recipe, unit.overrides).config.preflight(1)
+            except InputError as error:
+                raise InputError(f"cell {unit.cell!r}, noise {unit.noise!r}: {error}") from error
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -71,17 +83,24 @@ class Unit:
     seed: int
     overrides: tuple[str, ...] = field(default=())
 
+    def __str__(self) -> str:
+        return f"{self.noise} {self.cell} seed {self.seed}"
+
     def path(self, folder: Path) -> Path:
         """Where the unit's result stands."""
         return folder / "units" / self.noise / self.cell / f"{self.seed}.json"
 
 
 def run(config: Config) -> None:
-    """Run the units that have no result yet, then write the table."""
+    """Run the units that have no result yet, then write the table.
+
+    Raises `RuntimeError` in the end when units have failed; a new start tries them again.
+    """
     from train.study_table import table
 
     todo = [unit for unit in units(config) if not unit.path(config.output_dir).is_file()]
     started = time.monotonic()
+    failed: list[str] = []
     # Spawned: each worker is a fresh single-threaded process, and whoever is free takes the next unit.
     with multiprocessing.get_context("spawn").Pool(config.workers, _one_thread) as pool:
         if (
@@ -92,10 +111,13 @@ def run(config: Config) -> None:
         for done, (unit, error) in enumerate(pool.imap_unordered(_run_unit, work), 1):
             left = (time.monotonic() - started) / done * (len(todo) - done)
             state = f"failed: {error}" if error else "done"
-            name = f"{unit.noise} {unit.cell} seed {unit.seed}"
-            print(f"{done}/{len(todo)} {name} {state}, {left / 60:.0f} min left", flush=True)
+            print(f"{done}/{len(todo)} {unit} {state}, {left / 60:.0f} min left", flush=True)
+            if error:
+                failed.append(f"{unit} ({error})")
             write_text(config.output_dir / "table.md", table(config))
     write_text(config.output_dir / "table.md", table(config))
+    if failed:
+        raise RuntimeError(f"{len(failed)} of {len(todo)} units failed: {'; '.join(failed)}")
 
 
 def units(config: Config) -> list[Unit]:

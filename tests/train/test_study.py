@@ -68,15 +68,58 @@ def test_a_twin_that_is_no_cell_is_refused(tmp_path: Path) -> None:
         config(tmp_path, twin="base")
 
 
+BASE = Path(__file__).parents[2] / "recipes" / "mini" / "grpo_baseline.yaml"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("trainer.learning_rat=1", "learning_rate"),
+        ("trainer.per_device_train_batch_size=5", "num_generations"),
+    ],
+)
+def test_a_wrong_override_of_any_cell_is_refused_before_the_first_run(
+    tmp_path: Path, wrong: str, told: str
+) -> None:
+    plan = config(tmp_path, recipe=BASE, cells={"plain": {}, "rate": {"set": [wrong]}})
+    with pytest.raises(InputError, match=rf"cell 'rate', noise 'clean': .*{told}"):
+        plan.preflight(1)
+
+
+def test_the_demo_checks_its_overrides(tmp_path: Path) -> None:
+    from train import demo
+
+    with pytest.raises(InputError, match=r"cell 'plain', noise 'labels': .*seed"):
+        demo.Config(BASE, ("sed=1",), (), tmp_path).preflight(1)
+
+
+def test_check_looks_into_every_cell(tmp_path: Path) -> None:
+    from train.check import check
+
+    study_file = Path(__file__).parents[2] / "recipes" / "mini" / "certainty_study.yaml"
+    with pytest.raises(InputError, match="cell 'label'"):
+        check(str(study_file), ["cells.label.set=[trainer.max_step=1]"])
+
+
+@pytest.mark.slow
+def test_units_that_fail_are_named_in_the_end(tmp_path: Path) -> None:
+    folder = tmp_path / "no_model"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    settings = (f"model={folder}", "task.train_rows=16", "trainer.max_steps=1")
+    plan = config(tmp_path, recipe=BASE, cells={"plain": {}}, noises={"n": []}, set=settings, workers=1)
+    with pytest.raises(RuntimeError, match=r"2 of 2 units failed: n plain seed 0 \(.*; n plain seed 1 \("):
+        study.run(plan)
+
+
 @pytest.mark.slow
 def test_one_cell_replayed_then_nothing_left_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start = mini_model.build(mini_model.WarmStart(steps=60, rows=200), tmp_path / "cache")
-    base = Path(__file__).parents[2] / "recipes" / "mini" / "grpo_baseline.yaml"
     settings = ["trainer.max_steps=2", "trainer.per_device_train_batch_size=16", "task.test_rows=32"]
     plan = config(
-        tmp_path, recipe=base, cells={"plain": {}}, noises={"noisy": NOISES["noisy"]}, seeds=(0,), workers=1,
+        tmp_path, recipe=BASE, cells={"plain": {}}, noises={"noisy": NOISES["noisy"]}, seeds=(0,), workers=1,
         set=(f"model={start}", "task.train_rows=64", *settings),
     )  # fmt: skip
     study.run(plan)

@@ -24,6 +24,8 @@ def check(file: str, overrides: Sequence[str] = (), world: int = 1) -> None:
     recipe = load(file, overrides)
     _print("recipe", yaml.safe_dump(plain(recipe.resolved), sort_keys=False, allow_unicode=True).splitlines())
     if not isinstance(recipe.config, Config):
+        if hasattr(recipe.config, "preflight"):
+            recipe.config.preflight(world)
         return
     config = recipe.config
     with_name = f"{recipe.path.name}: "
