@@ -51,8 +51,18 @@ def differences(old: Any, new: Any) -> list[tuple[str, Any, Any]]:
     return [pair for pair in pairs if not _agree(*pair)]
 
 
+def essence(recipe: Any) -> dict[str, Any]:
+    """Dotted names and values of what decides a run: a plain mapping without `FREE_KEYS` and secrets."""
+    kept = {name: value for name, value in _leaves(recipe) if not _is_free(name)}
+    return dict(sorted(kept.items()))
+
+
+def _is_free(name: str) -> bool:
+    return name in FREE_KEYS or name.rpartition(".")[2] in SECRET_KEYS
+
+
 def _agree(name: str, old: Any, new: Any) -> bool:
-    if name in FREE_KEYS or name.rpartition(".")[2] in SECRET_KEYS:
+    if _is_free(name):
         return True
     if name == MAX_STEPS and _is_count(old) and _is_count(new):
         return bool(new >= old)

@@ -7,6 +7,7 @@ its unweighted twin of the same noise and seeds: mean and standard deviation, an
 end.
 """
 
+import hashlib
 import json
 import logging
 import multiprocessing
@@ -22,6 +23,7 @@ from tasks.atomic import write_json, write_text
 from tasks.errors import InputError
 from train.mini_start import mini_start
 from train.recipe import MINI, load
+from train.same_recipe import essence, plain
 
 logger = logging.getLogger(__name__)
 
@@ -92,13 +94,18 @@ class Unit:
 
 
 def run(config: Config) -> None:
-    """Run the units that have no result yet, then write the table.
+    """Run the units that have no result of today's recipe yet, then write the table.
 
     Raises `RuntimeError` in the end when units have failed; a new start tries them again.
     """
     from train.study_table import table
 
-    todo = [unit for unit in units(config) if not unit.path(config.output_dir).is_file()]
+    done_before = results(config)
+    todo = [unit for unit in units(config) if unit.seed not in done_before.get((unit.noise, unit.cell), {})]
+    for unit in todo:
+        if unit.path(config.output_dir).is_file():
+            print(f"{unit}: its result is of another recipe, it runs again", flush=True)
+    base = fingerprint(config.recipe)
     started = time.monotonic()
     failed: list[str] = []
     # Spawned: each worker is a fresh single-threaded process, and whoever is free takes the next unit.
@@ -107,7 +114,7 @@ def run(config: Config) -> None:
             load(config.recipe, config.set).config.model == MINI
         ):  # each start once, before two workers want the same
             pool.map(mini_start, {unit.seed: None for unit in todo}, chunksize=1)
-        work = [(unit, config.recipe, config.output_dir) for unit in todo]
+        work = [(unit, config.recipe, config.output_dir, base) for unit in todo]
         for done, (unit, error) in enumerate(pool.imap_unordered(_run_unit, work), 1):
             left = (time.monotonic() - started) / done * (len(todo) - done)
             state = f"failed: {error}" if error else "done"
@@ -140,10 +147,10 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def _run_unit(work: tuple[Unit, Path, Path]) -> tuple[Unit, str]:
-    unit, recipe, folder = work
+def _run_unit(work: tuple[Unit, Path, Path, str]) -> tuple[Unit, str]:
+    unit, recipe, folder, base = work
     try:
-        write_json(unit.path(folder), measure(unit, recipe, folder))
+        write_json(unit.path(folder), {"recipe": base} | measure(unit, recipe, folder))
     except Exception as error:  # one broken run must not end a study of hours; it stays without a result
         logger.error("%s", traceback.format_exc())
         return unit, str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -171,8 +178,11 @@ def measure(unit: Unit, recipe: Path, folder: Path) -> dict[str, Any]:
     run_dir = RunDir.open(scratch, resolved("train.grpo", config), task_set.hashes)
     began = time.monotonic()
     trainer = grpo.build(config, task_set, run_dir)
-    if config.trainer.get("max_steps") != 0:
-        trainer.train()
+    try:
+        if config.trainer.get("max_steps") != 0:
+            trainer.train()
+    finally:
+        trainer.close()
     seconds = time.monotonic() - began
     generator = TransformersGenerator(trainer.model, trainer.processing_class, batch_size=256)
     test = sources.load(config.task, "test", 0).tasks
@@ -189,12 +199,20 @@ def measure(unit: Unit, recipe: Path, folder: Path) -> dict[str, Any]:
 
 
 def results(config: Config) -> dict[tuple[str, str], dict[int, dict[str, Any]]]:
-    """(noise, cell) -> seed -> result, of the units that are done."""
+    """(noise, cell) -> seed -> result, of the units that are done under today's overrides and base recipe."""
     found: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    base = fingerprint(config.recipe)
     for unit in units(config):
         path = unit.path(config.output_dir)
         if path.is_file():
-            found.setdefault((unit.noise, unit.cell), {})[unit.seed] = json.loads(
-                path.read_text(encoding="utf-8")
-            )
+            result = json.loads(path.read_text(encoding="utf-8"))
+            if result.get("overrides") == list(unit.overrides) and result.get("recipe", base) == base:
+                found.setdefault((unit.noise, unit.cell), {})[unit.seed] = result
     return found
+
+
+def fingerprint(recipe: Path) -> str:
+    """A hash of what decides a run of the base recipe: not its folder, its generator or what it logs."""
+    decides = essence(plain(load(recipe).resolved))
+    kept = {name: value for name, value in decides.items() if not name.startswith("generator.")}
+    return hashlib.sha256(json.dumps(kept).encode()).hexdigest()[:16]
