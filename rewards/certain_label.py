@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rewards import action_class, tool_match
-from rewards.feasibility import EPSILON, Support
+from rewards.feasibility import EPSILON, Support, check_epsilon
 from rewards.grounding import Rule
 from rewards.label_certainty import label_support
 from rewards.score import Score
@@ -39,6 +39,7 @@ class Config:
     epsilon: float = EPSILON
 
     def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
         if not 0.0 <= self.trust <= 1.0:
             raise InputError(f"trust is {self.trust}; it must lie in [0, 1]")
 

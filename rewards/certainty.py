@@ -27,6 +27,7 @@ from rewards.feasibility import (
     Feasibility,
     Product,
     Which,
+    check_epsilon,
     feasibility,
     grounded_feasibility,
     strongest,
@@ -34,7 +35,6 @@ from rewards.feasibility import (
 from rewards.grounding import Rule
 from rewards.score import Score
 from tasks.completion import Completion
-from tasks.errors import InputError
 from tasks.tool_schema import ToolCall
 from tasks.tool_task import ToolTask
 
@@ -50,13 +50,15 @@ class Config:
     scope: Literal["class", "all"] = "class"
     epsilon: float = EPSILON
     product: Product = "raw"
+    """`normalised` divides by the sum over rival candidates. In training there is at most one, and one alone
+    is certain whatever it leaves out: every call that can be read has certainty 1, every ask beside a
+    reference call 0. It has a meaning for several candidates only."""
     grounding: Rule = "loose"
     credit: tool_match.Credit = "exact"
     """How `scope: all` counts the tool part."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.epsilon <= 1.0:
-            raise InputError(f"epsilon is {self.epsilon}; it must lie in (0, 1]")
+        check_epsilon(self.epsilon)
 
 
 def RANGE(config: Config) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rewards.grounding import Rule, is_default, supported
+from tasks.errors import InputError
 from tasks.tool_schema import MISMATCH, UNKNOWN, Json, Parameter, ToolCall, ToolSchema, coerce
 from tasks.tool_task import ToolTask
 
@@ -22,6 +23,12 @@ Product = Literal["raw", "normalised"]
 Support = Literal["product", "share"]
 
 EPSILON = 1e-4
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Raise `InputError` unless it can be a certainty: above 0, which means conflict, and at most 1."""
+    if not 0.0 < epsilon <= 1.0:
+        raise InputError(f"epsilon is {epsilon}; it must lie in (0, 1]")
 
 
 @dataclass(frozen=True, slots=True)

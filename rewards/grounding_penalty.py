@@ -9,7 +9,7 @@ policy that still copies arguments badly is not driven away from calling before 
 
 from dataclasses import dataclass
 
-from rewards.feasibility import EPSILON, Support
+from rewards.feasibility import EPSILON, Support, check_epsilon
 from rewards.grounding import Rule
 from rewards.score import Score
 from rewards.signed_grounding import emitted_support
@@ -24,6 +24,9 @@ class Config:
     support: Support = "share"
     grounding: Rule = "loose"
     epsilon: float = EPSILON
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
 
 
 def RANGE(config: Config) -> tuple[float, float]:

@@ -1,8 +1,9 @@
 """Certainty as a proper score (extension of arXiv 2511.08798).
 
-    emitted call    1 - (pi - exact)^2    pi its grounded certainty, exact whether it is the gold call (0 or
-    1) other actions   r_cls                 1 for the labelled action, else 0
+    emitted call    1 - (pi - exact)^2
+    other actions   r_cls                 1 for the labelled action, else 0
 
+pi is the grounded certainty of the emitted call; exact is 1 if it is the gold call, else 0.
 The quadratic (Brier) score is largest in expectation where pi is the true chance that the call is exactly
 right, so a policy gains by making calls whose grounding tells the truth. It says nothing about which action
 is right: on an ask row a call without any support has pi = 0, exact = 0 and the full score, the same as
@@ -12,7 +13,7 @@ asking. Name it beside `action_class` and `tool_match`, which rank the actions; 
 from dataclasses import dataclass
 
 from rewards import action_class, tool_match
-from rewards.feasibility import EPSILON, Support
+from rewards.feasibility import EPSILON, Support, check_epsilon
 from rewards.grounding import Rule
 from rewards.score import Score
 from rewards.signed_grounding import emitted_support
@@ -27,6 +28,9 @@ class Config:
     support: Support = "product"
     grounding: Rule = "loose"
     epsilon: float = EPSILON
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
 
 
 def RANGE(config: Config) -> tuple[float, float]:

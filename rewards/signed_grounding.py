@@ -8,10 +8,11 @@ the signed form makes an invented call cost something even where the label calls
 `tool_match` and `action_class`.
 """
 
+import math
 from dataclasses import dataclass
 
 from rewards import action_class, tool_match
-from rewards.feasibility import EPSILON, Support, support
+from rewards.feasibility import EPSILON, Support, check_epsilon, support
 from rewards.grounding import Rule
 from rewards.score import Score
 from tasks.completion import Completion
@@ -30,8 +31,9 @@ class Config:
     credit: tool_match.Credit = "exact"
 
     def __post_init__(self) -> None:
-        if self.penalty < 0.0:
-            raise InputError(f"penalty is {self.penalty}; it is subtracted, so it must be at least 0")
+        check_epsilon(self.epsilon)
+        if not 0.0 <= self.penalty < math.inf:
+            raise InputError(f"penalty is {self.penalty}; it is subtracted, so it must be a number from 0 up")
 
 
 def RANGE(config: Config) -> tuple[float, float]:

@@ -129,7 +129,16 @@ def test_certain_label_leaves_other_rows_as_they_are():
 
 @pytest.mark.parametrize(
     ("config", "options"),
-    [(certain_label.Config, {"trust": 1.5}), (signed_grounding.Config, {"penalty": -0.1})],
+    [
+        (certain_label.Config, {"trust": 1.5}),
+        (signed_grounding.Config, {"penalty": -0.1}),
+        (signed_grounding.Config, {"penalty": float("inf")}),
+        *(
+            (module.Config, {"epsilon": epsilon})
+            for module in (certain_label, grounding_penalty, proper_score, signed_grounding)
+            for epsilon in (0.0, -1.0, 50.0, float("nan"))
+        ),
+    ],
 )
 def test_options_outside_their_range_are_refused(config, options):
     with pytest.raises(InputError, match=next(iter(options))):
