@@ -21,7 +21,7 @@ from typing import Literal
 
 from rewards.loose_text import LooseText
 from rewards.per_task import per_task
-from rewards.same_value import same
+from tasks.same_value import same
 from tasks.tool_schema import MISSING, Json, Parameter
 from tasks.tool_task import ToolTask
 

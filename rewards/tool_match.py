@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rewards.per_task import per_task
-from rewards.same_value import same
 from rewards.score import Score
 from tasks.completion import Completion
+from tasks.same_value import same
 from tasks.tool_schema import MISMATCH, MISSING, Json, ToolCall, ToolSchema, coerce
 from tasks.tool_task import ToolTask
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from tasks.same_value import same as same
+
 Json: TypeAlias = Any
 """Any JSON value; in a call's arguments also `UNKNOWN`."""
 
@@ -125,10 +127,3 @@ class ToolCall:
 
     name: str
     arguments: Mapping[str, Json] = field(default_factory=dict)
-
-
-def same(a: Json, b: Json) -> bool:
-    """Equality of JSON values: 1 equals 1.0, and neither equals true."""
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    return bool(a == b)

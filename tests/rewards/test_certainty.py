@@ -1,11 +1,11 @@
 import pytest
 
-from rewards import certainty
+from rewards import certainty, tool_match
 from rewards.stack import build
 from tasks.completion import parse
 from tasks.errors import InputError
 from tasks.tool_schema import ToolCall
-from tests.rewards.worked import ASK, DECLINE, DIRECT, advantages, said, task
+from tests.rewards.worked import ASK, BOOK_TABLE, DECLINE, DIRECT, advantages, said, task
 
 LEEDS = ToolCall("find_train", {"city": "Leeds"})
 ASK_ROW = task("I need a train.", "request_for_info", LEEDS, held_out="city")
@@ -116,6 +116,15 @@ def test_of_several_calls_the_least_certain_counts():
 def test_normalised_over_one_candidate_is_always_certain():
     config = certainty.Config(product="normalised")
     assert certainty.certainty(ASK_ROW, INVENTED, config).value == 1.0
+
+
+@pytest.mark.parametrize("belief", ["emitted", "grounded"])
+def test_what_tool_match_calls_right_is_in_its_domain(belief):
+    dinner = ToolCall("book_table", {"cuisine": "thai", "city": "Leeds", "party_size": 4})
+    row = task("Thai for 4 in Leeds", "tool_call", dinner, tools=(BOOK_TABLE,))
+    spaced = said(ToolCall("book_table", {**dinner.arguments, "cuisine": " thai"}))
+    assert tool_match.score(row, spaced, tool_match.Config()).value == 1.0
+    assert certainty.certainty(row, spaced, certainty.Config(belief=belief)).value == 1.0
 
 
 def test_the_reason_names_certainty_and_conflict():

@@ -1,7 +1,6 @@
 import pytest
 
 from rewards import tool_match
-from rewards.same_value import same
 from tasks.completion import parse
 from tasks.tool_schema import ToolCall, parse_tool
 from tests.rewards.worked import ASK, said, task
@@ -101,5 +100,3 @@ def test_two_huge_numbers_and_deep_nesting_compare_without_error():
         deep = [deep]
     row = task("x", "tool_call", ToolCall("hotel", {"tags": deep, "budget": 10**400}), tools=())
     assert tool_match.score(row, said(ToolCall("hotel", {"budget": 1.0})), EXACT).value == 0.0
-    assert same(deep, [[deep]]) is False
-    assert same(10**400, 1.5) is False

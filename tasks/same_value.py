@@ -1,9 +1,9 @@
 """Equality of argument values: true is not 1, 2 is 2.0, and outer white space is nothing."""
 
-from tasks.tool_schema import Json
+from typing import Any
 
 
-def same(one: Json, other: Json) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Compare without recursion: the values come from a model and may be nested deeply."""
     stack = [(one, other)]
     while stack:
