@@ -41,6 +41,11 @@ def forms() -> Iterator[tuple[str, list[Entry]]]:
         for trust in (0.5, 0.8, 1.0):
             label = {"use": "certain_label", "support": support, "trust": trust}
             yield f"certain_label, {support}, trust {trust}", [*_PLAIN[:2], label]
+            whole = {**label, "scope": "all"}
+            yield f"certain_label, {support}, trust {trust}, scope all", [_FORMAT, whole]
+            full = {"use": "grounding_penalty", "weight": 1.5}
+            name = f"certain_label, {support}, trust {trust}, scope all + 1.5 grounding_penalty, share"
+            yield name, [_FORMAT, whole, full]
 
 
 def beaten(stack: RewardStack, tasks: Sequence[ToolTask]) -> int:
