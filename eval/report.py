@@ -202,14 +202,3 @@ def png(figure: "Figure") -> bytes:
 def show(value: float | None) -> str:
     """Three decimals, or a dash for a reading over nothing."""
     return "–" if value is None else f"{value:.3f}"
-
-
-def plain(value: Any) -> Any:
-    """A job's config as JSON values: dataclasses and mappings as objects, paths as text."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value

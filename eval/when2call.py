@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.ledger import Ledger, is_first_rank, key
-from eval.report import Report, Sample, plain, write
+from eval.report import Report, Sample, write
 from rewards import certainty as certainty_reward
 from rewards.tool_match import is_exact
 from rollout import generators
@@ -20,6 +20,7 @@ from rollout.generators import Generation, Generator, Needs, Request, Sampling, 
 from tasks import sources
 from tasks.completion import Completion, parse
 from tasks.errors import InputError
+from tasks.plain import plain
 from tasks.prompt import drop_long, prompt_ids
 from tasks.tool_task import ToolTask
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.atomic import write_text
+from tasks.plain import plain as plain_values
 
 # What the observer adds to a run directory.
 METRICS, TRANSCRIPTS, PLOTS, SUMMARY = "metrics.jsonl", "transcripts", "plots", "summary.json"
@@ -50,10 +51,10 @@ def forget_after(folder: Path, step: int) -> None:
 
 def plain(value: Any) -> Any:
     """The value as JSON knows it."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+    return plain_values(value, _json_scalar)
+
+
+def _json_scalar(value: Any) -> Any:
     if hasattr(value, "item"):  # scalars of torch and numpy
         value = value.item()
     if isinstance(value, float):

@@ -24,10 +24,10 @@ from typing import Any
 
 from rewards import stack
 from tasks.errors import InputError
+from tasks.plain import plain
 from tasks.strict import build, closest
 from train import overrides
 from train.mini_start import mini_start
-from train.plain import plain
 from train.section import Source
 from train.yaml_strict import read_yaml
 

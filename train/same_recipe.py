@@ -1,7 +1,9 @@
 """Whether two resolved recipes describe the same training: what may differ when a run is resumed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
+
+from tasks.plain import plain as plain_values
 
 MAX_STEPS = "trainer.max_steps"
 
@@ -30,13 +32,10 @@ SECRET_KEYS = frozenset("api_key auth_token hf_token hub_token password push_to_
 
 def plain(value: Any) -> Any:
     """The value as YAML knows it (mappings, lists, numbers, text), with secrets hidden."""
-    if isinstance(value, Mapping):
-        return {
-            str(key): "<hidden>" if key in SECRET_KEYS and inner else plain(inner)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+    return plain_values(value, _yaml_scalar, SECRET_KEYS)
+
+
+def _yaml_scalar(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 

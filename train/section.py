@@ -8,8 +8,8 @@ from typing import Any
 
 from tasks import sources
 from tasks.errors import InputError
+from tasks.plain import plain
 from tasks.strict import build
-from train.plain import plain
 
 _HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
 

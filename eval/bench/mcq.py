@@ -8,12 +8,11 @@ large vocabulary makes dear.
 """
 
 import json
-import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.bench import rows_file
 from eval.choice_prompt import answers, encode, prompt
 from rollout.generators.likelihood import log_probabilities
 from tasks.errors import InputError
@@ -30,16 +29,12 @@ VOCABULARY = 8192
 TOLERANCE = 1e-5
 """Relative, between the two sides' log-likelihoods: they batch differently."""
 
-_OWN = Path(__file__).parents[2] / "tasks" / "data" / "self_test.jsonl"
-
 
 def run(arguments: Sequence[str]) -> int:
     """Print both times of each round and, as the last line, `lm_eval_over_ours` as JSON."""
     import torch
 
-    if len(arguments) > 1:
-        raise InputError(f"askrl bench mcq takes one file of test rows, not {' '.join(arguments)}")
-    file = Path(arguments[0]) if arguments else _real_rows() or _OWN
+    file = rows_file("mcq", arguments)
     every = [parse_row(row, f"{file}, row {number}") for number, row in read_rows(file)]
     tasks = [every[i * len(every) // ROWS] for i in range(ROWS)] if len(every) > ROWS else every
     texts = [(prompt(task, "qwen"), list(answers(task).values())) for task in tasks]
@@ -136,9 +131,3 @@ def _model(vocabulary: int) -> "PreTrainedModel":
         bos_token_id=None, eos_token_id=1, pad_token_id=1,
     )  # fmt: skip
     return Qwen2ForCausalLM(config).eval()
-
-
-def _real_rows() -> Path | None:
-    shared = Path(os.environ.get("ASKRL_SHARED") or Path(__file__).parents[3] / "shared")
-    file = shared / "data" / "when2call" / "test_llm_judge.jsonl"
-    return file if file.is_file() else None

@@ -6,15 +6,13 @@ beforehand. Every completion is a text of its own, so that no cache answers for 
 """
 
 import json
-import os
 import statistics
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
+from eval.bench import rows_file
 from rewards.stack import RewardStack, build
 from tasks.completion import parse, render
-from tasks.errors import InputError
 from tasks.json_lines import read_rows
 from tasks.tool_task import ToolTask
 from tasks.when2call import parse_row
@@ -28,14 +26,10 @@ REWARDS = (
     {"use": "grounding_penalty", "weight": 0.2},
 )
 
-_OWN = Path(__file__).parents[2] / "tasks" / "data" / "self_test.jsonl"
-
 
 def run(arguments: Sequence[str]) -> int:
     """Print the time of each part and, as the last line, `completions_per_second` as JSON."""
-    if len(arguments) > 1:
-        raise InputError(f"askrl bench rewards takes one file of rows, not {' '.join(arguments)}")
-    file = Path(arguments[0]) if arguments else _real_rows() or _OWN
+    file = rows_file("rewards", arguments)
     tasks = [parse_row(row, f"{file}, row {number}") for number, row in read_rows(file)]
     pairs = [pair for task in tasks for pair in completions(task)]
     stack = build(REWARDS)
@@ -70,9 +64,3 @@ def measure(stack: RewardStack, pairs: Sequence[tuple[ToolTask, str]]) -> float:
     start = time.process_time()
     stack.score_batch(tasks, texts)
     return len(pairs) / (time.process_time() - start)
-
-
-def _real_rows() -> Path | None:
-    shared = Path(os.environ.get("ASKRL_SHARED") or Path(__file__).parents[3] / "shared")
-    file = shared / "data" / "when2call" / "test_llm_judge.jsonl"
-    return file if file.is_file() else None

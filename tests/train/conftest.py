@@ -14,7 +14,7 @@ import json, os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Mapping
-from train.plain import plain
+from tasks.plain import plain
 
 @dataclass(frozen=True, slots=True)
 class Inner:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from eval.bench import mcq
+from eval.bench import OWN_ROWS, mcq
 from tasks.errors import InputError
 
 
@@ -14,7 +14,7 @@ def test_the_last_line_is_the_result(
     pytest.importorskip("lm_eval")
     monkeypatch.setattr(mcq, "ROWS", 2)
     monkeypatch.setattr(mcq, "ROUNDS", 1)
-    assert mcq.run([str(mcq._OWN)]) == 0
+    assert mcq.run([str(OWN_ROWS)]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert result["rows"] == 2
     assert result["lm_eval_over_ours"] > 1

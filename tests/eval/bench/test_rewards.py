@@ -6,10 +6,10 @@ from eval.bench import rewards
 from tasks.errors import InputError
 
 
-def test_the_last_line_is_the_rate(monkeypatch, capsys):
+def test_the_last_line_is_the_rate(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(rewards, "ROUNDS", 1)
     monkeypatch.setattr(rewards, "REPEATS", 2)
-    monkeypatch.setattr(rewards, "_real_rows", lambda: None)
+    monkeypatch.setenv("ASKRL_SHARED", str(tmp_path))
     assert rewards.run([]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["rows"] == 40
