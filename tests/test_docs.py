@@ -91,6 +91,13 @@ def test_reward_task_and_recipe_of_contributing_run(tmp_path: Path) -> None:
     assert second["total"] == pytest.approx(first["total"] + 0.2)
 
 
+def test_the_example_of_askrl_score(tmp_path: Path) -> None:
+    given, printed = blocks("docs/recipes.md", "json")
+    (tmp_path / "said.jsonl").write_text(given, encoding="utf-8")
+    told = askrl("score", ROOT / "recipes/mini/grpo_certainty.yaml", "said.jsonl", cwd=tmp_path)
+    assert told == printed
+
+
 def test_the_generator_of_contributing_generates() -> None:
     from rollout.generators.protocol import Request, Sampling
 
