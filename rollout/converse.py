@@ -44,7 +44,10 @@ async def converse(
     """One dialogue for each start, in order, at most `concurrency` at a time.
 
     `sampling.max_new_tokens` bounds all that follows a prompt: the model's turns and the replies between.
+    The first failure (generator, environment, `on_done`) ends all dialogues and is raised as it is.
     """
+    if starts and concurrency < 1:
+        raise ValueError(f"concurrency is {concurrency}; it must be at least 1")
     chat = ChatFormat(tokenizer)
     gate = asyncio.Semaphore(concurrency)
 

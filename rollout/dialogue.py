@@ -4,9 +4,9 @@ No text that a model produced is ever encoded anew, so log-probabilities and los
 dialogue extends a shorter one token by token, whatever a chat template would make of earlier turns.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import TYPE_CHECKING, Literal, cast
 
 from rollout.generators import Generation
@@ -32,44 +32,69 @@ class ChatFormat:
         if tokenizer.eos_token_id is None or not tokenizer.chat_template:
             raise InputError("dialogues need a tokenizer with a chat template and an end-of-sequence token")
         self.end_of_turn = int(tokenizer.eos_token_id)
-        self._special = [str(token) for token in tokenizer.all_special_tokens]
+        # Of the added tokens, not of `all_special_tokens`: a tokenizer need not list its headers there (Llama
+        # 3's does not). Any text may have unknown words, so their token is no mark.
+        added = (index for index, token in tokenizer.added_tokens_decoder.items() if token.special)
+        self._special = {*added, *tokenizer.all_special_ids} - {tokenizer.unk_token_id}
         self.reply([{"role": "user", "content": "?"}])  # refuses a template that cannot
 
     def reply(self, messages: Sequence[Message]) -> Ids:
         """The ids from an assistant's end of turn to the next opened one, with `messages` between.
 
         Content that spells a special token is read letter by letter: it cannot end a turn or open another.
+        Raises InputError where the template cannot show these messages, or the tokenizer not read them so.
         """
         pieces = self._around(messages)
-        contents = [message["content"] for message in messages]
-        if any(special in content for content in contents for special in self._special):
-            ids = self._encode(pieces[0])
-            for content, piece in zip(contents, pieces[1:], strict=True):
-                ids += self._encode(content, split_special_tokens=True) + self._encode(piece)
+        encoded = [self._encode(piece) for piece in pieces]
+        marks = self._marks(itertools.chain(*encoded))
+        ids = self._encode(self._after_turn(messages))
+        if self._marks(ids) == marks:
             return ids
-        followed = zip(contents, pieces[1:], strict=True)
-        return self._encode(pieces[0] + "".join(content + piece for content, piece in followed))
+        ids = encoded[0]
+        for message, piece in zip(messages, encoded[1:], strict=True):
+            ids += self._encode(message["content"], split_special_tokens=True) + piece
+        if self._marks(ids) != marks:
+            raise InputError("the tokenizer cannot read the spelling of a special token as plain text")
+        return ids
 
     def _around(self, messages: Sequence[Message]) -> list[str]:
         """What the template writes after an end of turn, before, between and after the messages' contents."""
         names = [_CONTENT.format(number) for number in range(len(messages))]
-        shown: list[Message] = [
-            {"role": "user", "content": "?"},
-            {"role": "assistant", "content": _TURN},
-            *(cast(Message, {**one, "content": name}) for one, name in zip(messages, names, strict=True)),
-        ]
-        switches = {"add_generation_prompt": True, "tokenize": False, "enable_thinking": False}
-        _, _, rest = str(self.tokenizer.apply_chat_template(shown, **switches)).partition(_TURN)
-        end = str(self.tokenizer.eos_token)
-        if not rest.startswith(end):
-            raise InputError(f"the chat template does not end an assistant's turn with {end}: no dialogues")
-        rest, pieces = rest.removeprefix(end), []
+        named = [cast(Message, {**one, "content": name}) for one, name in zip(messages, names, strict=True)]
+        rest, pieces = self._after_turn(named), []
         for name, message in zip(names, messages, strict=True):
             before, found, rest = rest.partition(name)
             if not found:
                 raise InputError(f"the chat template leaves out messages of role {message['role']!r}")
             pieces.append(before)
         return [*pieces, rest]
+
+    def _after_turn(self, messages: Sequence[Message]) -> str:
+        """What the template writes after an assistant's end of turn, up to the next opened turn."""
+        from jinja2 import TemplateError
+
+        shown: list[Message] = [
+            {"role": "user", "content": "?"},
+            {"role": "assistant", "content": _TURN},
+            *messages,
+        ]
+        switches = {"add_generation_prompt": True, "tokenize": False, "enable_thinking": False}
+        try:
+            text = str(self.tokenizer.apply_chat_template(shown, **switches))
+        except TemplateError as error:
+            roles = ", ".join(message["role"] for message in messages)
+            raise InputError(
+                f"the chat template refuses {roles} after an assistant's turn: {error}"
+            ) from None
+        _, _, rest = text.partition(_TURN)
+        end = str(self.tokenizer.eos_token)
+        if not rest.startswith(end):
+            raise InputError(f"the chat template does not end an assistant's turn with {end}: no dialogues")
+        return rest.removeprefix(end)
+
+    def _marks(self, ids: Iterable[int]) -> list[int]:
+        """The special tokens among them."""
+        return [index for index in ids if index in self._special]
 
     def _encode(self, text: str, **switches: bool) -> Ids:
         return tuple(self.tokenizer(text, add_special_tokens=False, **switches)["input_ids"])
@@ -112,7 +137,7 @@ class Dialogue:
 
     def turns(self) -> list[Ids]:
         """The model's turns, as it gave them."""
-        runs = groupby(zip(self.ids, self.mask, strict=True), key=lambda pair: pair[1])
+        runs = itertools.groupby(zip(self.ids, self.mask, strict=True), key=lambda pair: pair[1])
         return [tuple(token for token, _ in run) for is_models, run in runs if is_models]
 
     def _extend(self, ids: Ids, mask: int, logprobs: Sequence[float] | None = None) -> None:

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from tasks.completion import parse
 from tasks.tool_task import Message, ToolTask
 
-SAID = (
-    "That reply cannot be read: {problem}. "
-    "Write it again as <reasoning>…</reasoning><answer>…</answer>, each once."
-)
+SAID = "i cannot use that: {problem}. please do it as <reasoning>…</reasoning><answer>…</answer>"
+"""In words that the miniature world's tokenizer knows."""
 
 
 @dataclass(frozen=True, slots=True)

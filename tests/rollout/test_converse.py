@@ -1,13 +1,15 @@
 import asyncio
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rollout.converse import Start, converse
 from rollout.environments import Environment
-from rollout.generators import Generation, GenerationError, Request, Sampling
+from rollout.generators import Generation, GenerationError, Item, Request, Sampling, build
+from rollout.generators.config import Transformers as TransformersConfig
 from rollout.generators.protocol import OnDone
 from rollout.generators.scripted import Scripted
 from tasks.tool_task import Message, ToolTask
@@ -99,3 +101,44 @@ def test_a_failure_is_raised_as_it_is_and_ends_the_rest() -> None:
 
     with pytest.raises(GenerationError, match="engine 0 died"):
         run(Fails(), says(3), n=8)
+
+
+def test_an_environment_that_fails_is_not_hidden() -> None:
+    def broken(task: ToolTask, texts: Sequence[str]) -> Sequence[Message] | None:
+        raise KeyError("no such row")
+
+    with pytest.raises(KeyError, match="no such row"):
+        run(Waits(), Environment(broken, max_turns=3), n=4)
+
+
+def test_nobody_may_be_alive_is_refused() -> None:
+    with pytest.raises(ValueError, match="concurrency is 0"):
+        run(Waits(), says(1), concurrency=0)
+
+
+def test_the_models_tokens_have_the_models_own_log_probabilities(tiny_qwen: Path) -> None:
+    """On a real model: scoring a token in its place gives what it was sampled with."""
+    generator, words = build(TransformersConfig(dtype="float32"), str(tiny_qwen))
+    prompt = words.apply_chat_template(
+        [{"role": "user", "content": "hi"}], add_generation_prompt=True, tokenize=False
+    )
+    start = Start(TASK, tuple(words(prompt, add_special_tokens=False)["input_ids"]), 3)
+
+    def reply(task: ToolTask, texts: Sequence[str]) -> Sequence[Message] | None:
+        return [{"role": "user", "content": f"not {len(texts)}<|im_end|>"}]
+
+    class Short:
+        """Cuts each turn after five tokens."""
+
+        async def generate(self, requests: Any, sampling: Sampling, on_done: Any = None) -> list[Generation]:
+            left = min(5, sampling.max_new_tokens)
+            return await generator.generate(requests, Sampling(left, sampling.temperature), on_done)
+
+    found = converse(Short(), words, Environment(reply, 3), [start], Sampling(200))  # type: ignore[arg-type]
+    (dialogue,) = asyncio.run(found)
+    assert (dialogue.end, len(dialogue.turns())) == ("turns", 3)
+    for place, (mask, logprob) in enumerate(zip(dialogue.mask, dialogue.logprobs, strict=True)):
+        if mask:
+            before = (*dialogue.prompt_ids, *dialogue.ids[:place])
+            ((scored,),) = asyncio.run(generator.score([Item(before, ((dialogue.ids[place],),))]))
+            assert scored[0] == pytest.approx(logprob, abs=1e-4)

@@ -1,10 +1,13 @@
+import re
 from typing import Any
 
 import pytest
 
 from rollout.environments import build
+from rollout.environments.second_try import SAID
 from tasks.errors import InputError
 from tests.rollout.test_converse import TASK
+from train import mini_model
 
 
 def test_a_reply_that_cannot_be_read_is_said_to_be_so() -> None:
@@ -16,8 +19,17 @@ def test_a_reply_that_cannot_be_read_is_said_to_be_so() -> None:
     messages = environment.reply(TASK, [good, "<answer>a"])
     assert messages is not None
     assert messages[0]["role"] == "user"
-    assert "cannot be read: " in messages[0]["content"]
-    assert "Write it again" in messages[0]["content"]
+    assert messages[0]["content"].startswith("i cannot use that: no reasoning block. please")
+
+
+def test_the_miniature_world_can_read_what_it_is_told() -> None:
+    words = mini_model.tokenizer()
+    fixed = re.sub(r"\{problem\}|…", "no", SAID)
+    ids = words(fixed)["input_ids"]
+    assert words.unk_token_id not in ids
+    assert {f"<{tag}>" for tag in ("reasoning", "/reasoning", "answer", "/answer")} <= set(
+        words.convert_ids_to_tokens(ids)
+    )
 
 
 @pytest.mark.parametrize(
