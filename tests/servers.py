@@ -13,7 +13,11 @@ from pathlib import Path
 
 from rollout.generators.server_command import ENVIRONMENT, arguments
 
-SMALL = ("--dtype", "float32", "--enforce-eager", "--gpu-memory-utilization", "0.05")
+# Chunked prefill under a seed kills an engine on the CPU, see `rollout.generators.vllm`.
+SMALL = (
+    *("--dtype", "float32", "--enforce-eager", "--gpu-memory-utilization", "0.05"),
+    "--no-enable-chunked-prefill",
+)
 START_S = 240.0
 
 

@@ -220,6 +220,8 @@ class VllmGenerator:
 
 def _arguments(config: Vllm, model: str, max_model_len: int | None, rank: int | None) -> dict[str, Any]:
     """Keywords of vLLM's AsyncEngineArgs."""
+    import torch
+
     arguments: dict[str, Any] = {
         "model": model,
         "dtype": config.dtype,
@@ -233,6 +235,10 @@ def _arguments(config: Vllm, model: str, max_model_len: int | None, rank: int | 
         "enable_log_requests": False,
         "disable_log_stats": True,
     }
+    if not torch.cuda.is_available():
+        # vLLM rewinds the random numbers of a prompt that it reads in parts, which a CPU's generator cannot:
+        # the engine dies ("CPU Generator does not use offset").
+        arguments["enable_chunked_prefill"] = False
     if rank is not None:
         arguments |= {
             "enable_lora": True,
