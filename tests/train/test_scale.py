@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers import Server
 from tests.train.ranks import RECIPES, start
 from train import mini_model
 from train.metrics_log import records
@@ -21,6 +22,7 @@ SMALL = [
     "trainer.gradient_accumulation_steps=1", "trainer.learning_rate=1e-3",
     "trainer.max_steps=3", "trainer.save_steps=3", "trainer.lr_scheduler_type=constant",
 ]  # fmt: skip
+VOWELS = "rewards=[{use: tests.train.scripts.vowels}]"  # differs in every group
 SIZE = {"lora": "lora={r: 4, alpha: 8}", "full": "lora=null"}
 
 
@@ -74,13 +76,27 @@ def test_two_ranks_learn_what_one_process_learns(
     assert state.is_dir() == (sharding != "ddp")
 
 
+def test_ranks_share_a_server_that_follows_the_policy(model: Path, tmp_path: Path) -> None:
+    """Rank 0 asks for all; the completions are each rank's own."""
+    pytest.importorskip("vllm", reason="vLLM comes with the cpu and cuda extras")
+    server = Server(model, tmp_path / "server.log", max_model_len=450, lora_rank=8)
+    try:
+        server.start().wait()
+        generator = f"generator={{kind: vllm_server, urls: [{server.url}]}}"
+        run(2, "lora_ddp", model, tmp_path / "run", generator, VOWELS, "trainer.learning_rate=1e-2")
+    finally:
+        server.kill()
+    for line in records(tmp_path / "run" / "metrics.jsonl"):
+        assert line["sampling/sampling_logp_difference/max"] < 1e-4
+        assert line["grad_norm"] > 0
+
+
 def test_each_rank_has_an_engine_that_follows_the_policy(model: Path, tmp_path: Path) -> None:
     """Under ZeRO-3 each rank holds half of every parameter; the engines' adapters are whole all the same."""
     pytest.importorskip("vllm", reason="vLLM comes with the cpu and cuda extras")
     pytest.importorskip("deepspeed", reason="DeepSpeed comes with the cpu and cuda extras")
     engine = "generator={kind: vllm, gpu_memory_utilization: 0.05, enforce_eager: true}"
-    reward = "rewards=[{use: tests.train.scripts.vowels}]"
-    run(2, "lora_zero3", model, tmp_path / "run", engine, reward, "trainer.learning_rate=1e-2")
+    run(2, "lora_zero3", model, tmp_path / "run", engine, VOWELS, "trainer.learning_rate=1e-2")
     for line in records(tmp_path / "run" / "metrics.jsonl"):
         assert line["sampling/sampling_logp_difference/max"] < 1e-4
         assert line["grad_norm"] > 0
