@@ -107,3 +107,11 @@ def test_the_generator_of_contributing_generates() -> None:
     (done,) = asyncio.run(echo.generate([Request((1, 2, 3))], Sampling(max_new_tokens=2)))
     assert done.token_ids == (1, 2)
     assert len(done.logprobs) == 2
+
+
+def test_the_environment_of_the_docs_answers() -> None:
+    scope: dict[str, Any] = {"__name__": "example"}
+    exec(blocks("docs/generators.md", "python")[0], scope)
+    config = scope["Config"]()
+    assert scope["reply"](None, ["no"], config)[0]["content"] == "say please"
+    assert scope["reply"](None, ["no", "please"], config) is None
