@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from rollout.gather import gather
 from rollout.generators.adapter import PACKED_MODULES, SERVED_MODULES, check_servable, engine_rank
 from rollout.generators.background import Background
-from rollout.generators.balance import Balancer
 from rollout.generators.config import Needs, Vllm
+from rollout.generators.places import Places
 from rollout.generators.protocol import (
     Generation,
     GenerationError,
@@ -68,7 +68,6 @@ class VllmGenerator:
         ranks = [needs.lora_rank or 0, check_servable(adapter) if adapter else 0]
         self.lora_rank = engine_rank(max(ranks)) if any(ranks) else None
         self.stop_ids = stop_ids
-        self.concurrency = config.concurrency
         self.version = 0
         self._lora: LoRARequest | None = None
         self._seen: set[str] = set()
@@ -86,8 +85,7 @@ class VllmGenerator:
             self.close()
             raise
         self.max_model_len = int(self._engines[0].model_config.max_model_len)
-        self._balancer = Balancer(len(self._engines), slack=max(1, config.concurrency // 4))
-        self._gates = [asyncio.Semaphore(config.concurrency) for _ in self._engines]
+        self._places = Places(len(self._engines), config.concurrency)
 
     async def generate(
         self, requests: Sequence[Request], sampling: Sampling, on_done: OnDone | None = None
@@ -167,22 +165,18 @@ class VllmGenerator:
         from vllm.inputs.engine import tokens_input
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
-        place = self._balancer.pick(prompt_ids, range(len(self._engines)))
+        place = await self._places.enter(prompt_ids)
         try:
-            async with self._gates[place]:
-                stream = self._engines[place].generate(
-                    tokens_input(list(prompt_ids)),
-                    parameters,
-                    str(next(self._names)),
-                    lora_request=self._lora,
-                )
-                async for output in stream:
-                    if output.finished:
-                        return output
+            stream = self._engines[place].generate(
+                tokens_input(list(prompt_ids)), parameters, str(next(self._names)), lora_request=self._lora
+            )
+            async for output in stream:
+                if output.finished:
+                    return output
         except (EngineDeadError, EngineGenerateError) as error:
             raise GenerationError(f"vLLM engine {place} died (its own log says why): {error}") from error
         finally:
-            self._balancer.done(place)
+            self._places.leave(place)
         raise GenerationError(f"vLLM engine {place} ended a request without an answer")
 
     def _sampling(self, request: Request, sampling: Sampling) -> "SamplingParams":

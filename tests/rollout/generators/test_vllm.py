@@ -1,6 +1,7 @@
 """Real vLLM on the CPU: one engine for the whole file, against Transformers with the same weights."""
 
 import asyncio
+import dataclasses
 import json
 import shutil
 from collections.abc import Iterator
@@ -201,3 +202,22 @@ def test_a_cancelled_batch_leaves_the_engine_whole(engine: Any) -> None:
 
     asyncio.run(hurried())
     assert run(engine, [Request((5,))], Sampling(2))[0].token_ids
+
+
+def test_two_engines_share_the_work_and_both_follow(
+    tiny_qwen3: Path, adapters: list[Path], tmp_path: Path
+) -> None:
+    config = dataclasses.replace(ENGINE, engines=2, concurrency=4)
+    generator, _ = build(config, str(tiny_qwen3), needs=Needs(max_model_len=640, lora_rank=RANK))
+    try:
+        folder = tmp_path / "policy"
+        shutil.copytree(adapters[0], folder)
+        asyncio.run(generator.load_adapter(folder, 5))  # type: ignore[attr-defined]
+        requests = [Request((7, seed), seed) for seed in range(24)]
+        found = run(generator, requests, Sampling(6))
+        for request, one in zip(requests, found, strict=True):
+            expected = recomputed(tiny_qwen3, adapters[0], request, one, 1.0)
+            assert one.logprobs == pytest.approx(expected, abs=1e-4)
+            assert one.version == 5
+    finally:
+        generator.close()
