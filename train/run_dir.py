@@ -12,10 +12,8 @@ has finished. Any other recipe is refused (apart from `same_recipe.FREE_KEYS` an
 `trainer.max_steps`), as are other data and a foreign folder.
 """
 
-import json
 import logging
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +23,13 @@ import yaml
 
 from tasks.atomic import is_leftover, write_json, write_text
 from tasks.errors import InputError
+from train.checkpoints import checkpoints, fault, last_checkpoint, read_json, step_of
 from train.same_recipe import MAX_STEPS, differences, plain
 from train.versions import changes, versions
 
 logger = logging.getLogger(__name__)
 
 RECIPE, VERSIONS, DATA, FINISHED = "recipe.yaml", "versions.json", "data.json", "finished.json"
-WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin", "model.safetensors", "pytorch_model.bin")
-SHARD_LISTS = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 ELSEWHERE = "give another output_dir"
 
 
@@ -69,7 +66,10 @@ class RunDir:
         if rank == 0:
             _claim(path, plain(recipe), dict(data_hashes), finished)
         checkpoint = last_checkpoint(path)
-        return cls(path, rank == 0, checkpoint, _step(checkpoint) if checkpoint else 0, finished)
+        step = step_of(checkpoint) if checkpoint else 0
+        if rank == 0 and not finished:
+            _tell_broken(path, step)
+        return cls(path, rank == 0, checkpoint, step, finished)
 
     def finish(self, step: int) -> None:
         """Note, once the policy is saved, that the run has taken all of its `step` steps."""
@@ -86,30 +86,9 @@ class RunDir:
             write_json(self.path / name, content)
 
 
-def last_checkpoint(path: Path) -> Path | None:
-    """The newest complete `checkpoint-N` of a run directory, or None."""
-    found = [entry for entry in path.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", entry.name)]
-    return next((entry for entry in sorted(found, key=_step, reverse=True) if is_complete(entry)), None)
-
-
-def is_complete(checkpoint: Path) -> bool:
-    """Whether a checkpoint is whole: the trainer's state, the last file, parses; weights stand."""
-    state = _read_json(checkpoint / "trainer_state.json")
-    if not isinstance(state, dict) or state.get("global_step") != _step(checkpoint):
-        return False
-    if any(_has_bytes(checkpoint / name) for name in WEIGHTS):
-        return True
-    for name in SHARD_LISTS:
-        index = _read_json(checkpoint / name)
-        shards = index.get("weight_map") if isinstance(index, dict) else None
-        if isinstance(shards, dict) and shards:
-            return all(_has_bytes(checkpoint / str(shard)) for shard in shards.values())
-    return False
-
-
 def _finished(path: Path, recipe: Mapping[str, Any]) -> bool:
     """Whether the folder's run has nothing left to do under this recipe; a larger `max_steps` adds to it."""
-    note = _read_json(path / FINISHED)
+    note = read_json(path / FINISHED)
     step = note.get("step") if isinstance(note, dict) else None
     if not isinstance(step, int):
         return False
@@ -161,7 +140,7 @@ def _compare_recipes(path: Path, recipe: dict[str, Any]) -> None:
 
 
 def _compare_data(path: Path, hashes: dict[str, str]) -> None:
-    old = _read_json(path / DATA)
+    old = read_json(path / DATA)
     if not isinstance(old, dict):
         if last_checkpoint(path) is None:
             return  # killed before it was written: nothing has been learnt from any data yet
@@ -176,24 +155,16 @@ def _compare_data(path: Path, hashes: dict[str, str]) -> None:
 
 def _compare_versions(path: Path, manifest: dict[str, Any]) -> None:
     """Other versions are no other recipe, but the next steps may differ in the last digits: say so."""
-    old = _read_json(path / VERSIONS)
+    old = read_json(path / VERSIONS)
     if isinstance(old, dict) and (told := changes(old, manifest)):
         logger.warning("%s was last run with other versions: %s", path, "; ".join(told))
 
 
-def _step(checkpoint: Path) -> int:
-    return int(checkpoint.name.rpartition("-")[2])
-
-
-def _has_bytes(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+def _tell_broken(path: Path, step: int) -> None:
+    """Say which checkpoints are passed over, and why: they are newer than the one to resume from."""
+    broken = [f"{entry.name} ({fault(entry)})" for entry in checkpoints(path) if step_of(entry) > step]
+    if broken:
+        logger.warning("%s: not complete: %s; the run goes on from step %d", path, ", ".join(broken), step)
 
 
 def _say(value: Any) -> str:

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from tasks.errors import InputError
+from tests.train.checkpoint_files import checkpoint
 from train import run_dir, versions
-from train.run_dir import RunDir, is_complete, last_checkpoint
+from train.run_dir import RunDir
 from train.same_recipe import differences, plain
 
 RECIPE: dict[str, Any] = {
@@ -36,14 +37,6 @@ def changed(key: str, value: Any) -> dict[str, Any]:
         place = place[int(name) if isinstance(place, list) else name]
     place[last] = value
     return recipe
-
-
-def checkpoint(folder: Path, step: int, weights: str = "adapter_model.safetensors") -> Path:
-    place = folder / f"checkpoint-{step}"
-    place.mkdir()
-    (place / weights).write_bytes(b"weights")
-    (place / "trainer_state.json").write_text(json.dumps({"global_step": step}))
-    return place
 
 
 def test_a_new_run_writes_recipe_versions_and_data(tmp_path: Path) -> None:
@@ -238,31 +231,20 @@ def test_other_versions_and_ranks_are_told(
     assert "processes 1 -> 2; trl 0.1 -> 1." in caplog.text
 
 
-def test_incomplete_checkpoints_do_not_count(tmp_path: Path) -> None:
-    assert last_checkpoint(tmp_path / "absent") is None
-    good = checkpoint(tmp_path, 10)
-    cut = checkpoint(tmp_path, 11)
-    (cut / "trainer_state.json").write_text('{"global_step": 1')
-    bare = checkpoint(tmp_path, 12)
-    (bare / "adapter_model.safetensors").unlink()
-    empty = checkpoint(tmp_path, 13)
-    (empty / "adapter_model.safetensors").write_bytes(b"")
-    early = checkpoint(tmp_path, 14)
-    (early / "trainer_state.json").unlink()
-    (checkpoint(tmp_path, 15) / "trainer_state.json").write_text('{"global_step": 14}')
-    (tmp_path / "checkpoint-99-old").mkdir()
-    (tmp_path / "checkpoint-final").mkdir()
-    assert last_checkpoint(tmp_path) == good
-
-
-def test_sharded_weights_must_all_stand(tmp_path: Path) -> None:
-    place = checkpoint(tmp_path, 3, weights="model-00001-of-00002.safetensors")
-    shards = {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}
-    assert not is_complete(place)
-    (place / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
-    assert not is_complete(place)
-    (place / shards["b"]).write_bytes(b"weights")
-    assert is_complete(place)
+def test_a_broken_checkpoint_is_named_and_the_one_before_it_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    RunDir.open(tmp_path, RECIPE, HASHES, rank=0)
+    good = checkpoint(tmp_path, 5)
+    (checkpoint(tmp_path, 4) / "optimizer.pt").unlink()
+    (checkpoint(tmp_path, 10) / "optimizer.pt").unlink()
+    with caplog.at_level(logging.WARNING, run_dir.__name__):
+        assert RunDir.open(tmp_path, RECIPE, HASHES, rank=1).checkpoint == good
+        assert not caplog.records
+        assert RunDir.open(tmp_path, RECIPE, HASHES, rank=0).checkpoint == good
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path}: not complete: checkpoint-10 (optimizer.pt: missing); the run goes on from step 5"
+    ]
 
 
 def test_differences_of_equal_recipes_are_none() -> None:
