@@ -9,7 +9,8 @@
 
 The folder of the same recipe is resumed from its last complete checkpoint, and left as it is once the run
 has finished. Any other recipe is refused (apart from `same_recipe.FREE_KEYS` and a larger
-`trainer.max_steps`), as are other data and a foreign folder.
+`trainer.max_steps`), as are other data and a foreign folder. A folder whose run failed before it logged a
+step holds nothing to lose, and is taken over.
 """
 
 import logging
@@ -23,7 +24,17 @@ import yaml
 
 from tasks.atomic import is_leftover, write_json, write_text
 from tasks.errors import InputError
-from train.checkpoints import checkpoints, fault, last_checkpoint, read_json, step_of
+from train import folder_lock
+from train.checkpoints import (
+    SHARD_LISTS,
+    WEIGHTS,
+    checkpoints,
+    fault,
+    last_checkpoint,
+    read_json,
+    step_of,
+)
+from train.metrics_log import METRICS
 from train.same_recipe import MAX_STEPS, differences, plain
 from train.versions import changes, versions
 
@@ -31,6 +42,10 @@ logger = logging.getLogger(__name__)
 
 RECIPE, VERSIONS, DATA, FINISHED = "recipe.yaml", "versions.json", "data.json", "finished.json"
 ELSEWHERE = "give another output_dir"
+
+
+class _OtherRun(InputError):
+    """The folder holds a run of another recipe or on other data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +89,7 @@ class RunDir:
     def finish(self, step: int) -> None:
         """Note, once the policy is saved, that the run has taken all of its `step` steps."""
         self.write_json(FINISHED, {"step": step})
+        folder_lock.release(self.path)
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file of the folder in one step; other ranks than 0 do nothing."""
@@ -88,13 +104,19 @@ class RunDir:
 
 def _finished(path: Path, recipe: Mapping[str, Any]) -> bool:
     """Whether the folder's run has nothing left to do under this recipe; a larger `max_steps` adds to it."""
-    note = read_json(path / FINISHED)
-    step = note.get("step") if isinstance(note, dict) else None
-    if not isinstance(step, int):
+    step = _last_step(path)
+    if step is None:
         return False
     trainer = recipe.get("trainer")
     steps = trainer.get("max_steps") if isinstance(trainer, Mapping) else None
     return not isinstance(steps, int) or steps <= step
+
+
+def _last_step(path: Path) -> int | None:
+    """The step at which the folder's run finished; None where it has not."""
+    note = read_json(path / FINISHED)
+    step = note.get("step") if isinstance(note, dict) else None
+    return step if isinstance(step, int) else None
 
 
 def _claim(path: Path, recipe: dict[str, Any], hashes: dict[str, str], finished: bool) -> None:
@@ -104,11 +126,19 @@ def _claim(path: Path, recipe: dict[str, Any], hashes: dict[str, str], finished:
     try:
         path.mkdir(parents=True, exist_ok=True)
         manifest = versions(processes=int(os.environ.get("WORLD_SIZE", "1")))
+        alone = folder_lock.hold(path)
         if any(not is_leftover(entry) for entry in path.iterdir()):
-            _compare_recipes(path, recipe)
-            _compare_data(path, hashes)
+            try:
+                _compare_recipes(path, recipe)
+                _compare_data(path, hashes)
+            except _OtherRun:
+                if _has_begun(path):
+                    raise
+                _take_over(path, alone)
             if finished:
+                folder_lock.release(path)
                 return
+            _refuse_without_checkpoint(path)
             _compare_versions(path, manifest)
         # The recipe first: if we are killed between two of the files, it shows that the folder is ours.
         write_text(path / RECIPE, yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True))
@@ -117,6 +147,31 @@ def _claim(path: Path, recipe: dict[str, Any], hashes: dict[str, str], finished:
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"output_dir {path} cannot be used ({reason}); {ELSEWHERE}") from error
+
+
+def _has_begun(path: Path) -> bool:
+    """Whether the folder's run has left anything that would be lost."""
+    traces = (METRICS, FINISHED, *WEIGHTS, *SHARD_LISTS)
+    return bool(checkpoints(path)) or any((path / name).exists() for name in traces)
+
+
+def _take_over(path: Path, alone: bool) -> None:
+    """Let this recipe have the folder of another, unless that one is just starting."""
+    if not alone:
+        raise InputError(
+            f"output_dir {path} is in use: another process is starting a run of another recipe there; "
+            f"wait for it to end, or {ELSEWHERE}"
+        ) from None
+    logger.warning("%s: its run failed before it logged a step; this recipe takes the folder over", path)
+
+
+def _refuse_without_checkpoint(path: Path) -> None:
+    """A finished run is made longer from its last checkpoint; from step 0 it would lose what it has."""
+    if (step := _last_step(path)) and last_checkpoint(path) is None:
+        raise InputError(
+            f"output_dir {path}: its run finished at step {step} and left no complete checkpoint to go on "
+            f"from (trainer.save_strategy, trainer.save_only_model); {ELSEWHERE}"
+        )
 
 
 def _compare_recipes(path: Path, recipe: dict[str, Any]) -> None:
@@ -136,7 +191,7 @@ def _compare_recipes(path: Path, recipe: dict[str, Any]) -> None:
     mend = f"set {found[0][0] if len(found) == 1 else 'them'} back to resume, or {ELSEWHERE}"
     if found[0][0] == MAX_STEPS:
         mend = "a run can be made longer, not shorter: " + mend
-    raise InputError(f"output_dir {path} holds a run of another recipe: {told}{more}; {mend}")
+    raise _OtherRun(f"output_dir {path} holds a run of another recipe: {told}{more}; {mend}")
 
 
 def _compare_data(path: Path, hashes: dict[str, str]) -> None:
@@ -147,7 +202,7 @@ def _compare_data(path: Path, hashes: dict[str, str]) -> None:
         raise InputError(f"{path / DATA} is missing or broken: the data of this run are unknown; {ELSEWHERE}")
     for name in [*hashes, *(name for name in old if name not in hashes)]:
         if old.get(name) != hashes.get(name):
-            raise InputError(
+            raise _OtherRun(
                 f"output_dir {path} holds a run on other data: the hash of {name} was {_say(old.get(name))} "
                 f"and is now {_say(hashes.get(name))}; restore the data to resume, or {ELSEWHERE}"
             )

@@ -120,6 +120,7 @@ def test_the_folder_of_another_recipe(
     first = load(recipe)
     hashes = sources.load(first.config.task, "train", 0).hashes
     RunDir.open(tmp_path / "run", first.resolved, hashes, rank=0)
+    (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 1}\n')
     before = {file: file.read_bytes() for file in (tmp_path / "run").iterdir()}
     said = refusal(capsys, "run", recipe, "rewards.0.weight=0.5")
     assert "holds a run of another recipe: rewards.0.weight was 1.0 and is now 0.5" in said

@@ -4,6 +4,8 @@ import copy
 import getpass
 import json
 import logging
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import yaml
 
 from tasks.errors import InputError
 from tests.train.checkpoint_files import checkpoint
-from train import run_dir, versions
+from train import folder_lock, run_dir, versions
 from train.run_dir import RunDir
 from train.same_recipe import differences, plain
 
@@ -37,6 +39,13 @@ def changed(key: str, value: Any) -> dict[str, Any]:
         place = place[int(name) if isinstance(place, list) else name]
     place[last] = value
     return recipe
+
+
+def begun(folder: Path, recipe: dict[str, Any] = RECIPE) -> RunDir:
+    """A run that has logged its first step."""
+    opened = RunDir.open(folder, recipe, HASHES, rank=0)
+    opened.write_text("metrics.jsonl", '{"step": 1}\n')
+    return opened
 
 
 def test_a_new_run_writes_recipe_versions_and_data(tmp_path: Path) -> None:
@@ -115,7 +124,9 @@ def test_the_same_recipe_resumes_from_the_last_checkpoint(tmp_path: Path, key: s
 
 def test_a_finished_run_is_left_as_it_is_until_it_is_made_longer(tmp_path: Path) -> None:
     RunDir.open(tmp_path, RECIPE, HASHES, rank=0).finish(20)
-    before = {entry: (entry.stat().st_mtime_ns, entry.read_bytes()) for entry in tmp_path.iterdir()}
+    checkpoint(tmp_path, 20)
+    files = [entry for entry in tmp_path.iterdir() if entry.is_file()]
+    before = {entry: (entry.stat().st_mtime_ns, entry.read_bytes()) for entry in files}
     for rank, recipe in ((0, RECIPE), (1, RECIPE), (0, changed("trainer.logging_steps", 5))):
         assert RunDir.open(tmp_path, recipe, HASHES, rank=rank).finished
     for recipe in (changed("trainer.max_steps", 10), changed("seed", 1)):
@@ -123,9 +134,57 @@ def test_a_finished_run_is_left_as_it_is_until_it_is_made_longer(tmp_path: Path)
             RunDir.open(tmp_path, recipe, HASHES, rank=0)
     with pytest.raises(InputError, match="other data"):
         RunDir.open(tmp_path, RECIPE, {"train": "b" * 64}, rank=0)
-    assert {entry: (entry.stat().st_mtime_ns, entry.read_bytes()) for entry in tmp_path.iterdir()} == before
+    assert {entry: (entry.stat().st_mtime_ns, entry.read_bytes()) for entry in files} == before
     assert not RunDir.open(tmp_path, changed("trainer.max_steps", 40), HASHES, rank=0).finished
     assert yaml.safe_load((tmp_path / "recipe.yaml").read_text())["trainer"]["max_steps"] == 40
+
+
+def test_a_finished_run_without_a_checkpoint_is_not_made_longer_from_step_0(tmp_path: Path) -> None:
+    begun(tmp_path).finish(20)
+    with pytest.raises(InputError, match=r"finished at step 20 and left no complete checkpoint.*another out"):
+        RunDir.open(tmp_path, changed("trainer.max_steps", 40), HASHES, rank=0)
+    assert (tmp_path / "metrics.jsonl").is_file()
+    RunDir.open(tmp_path / "0", changed("trainer.max_steps", 0), HASHES, rank=0).finish(0)  # nothing to lose
+    assert RunDir.open(tmp_path / "0", changed("trainer.max_steps", 0), HASHES, rank=0).finished
+
+
+@pytest.mark.parametrize("hashes", [HASHES, {"train": "b" * 64}])
+def test_a_run_that_failed_before_its_first_step_gives_way(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, hashes: dict[str, str]
+) -> None:
+    RunDir.open(tmp_path, changed("trainer.learning_rate", -1.0), HASHES, rank=0)
+    with caplog.at_level(logging.WARNING, run_dir.__name__):
+        assert RunDir.open(tmp_path, RECIPE, hashes, rank=0).step == 0
+    assert "failed before it logged a step; this recipe takes the folder over" in caplog.text
+    assert yaml.safe_load((tmp_path / "recipe.yaml").read_text()) == RECIPE
+    assert json.loads((tmp_path / "data.json").read_text()) == hashes
+
+
+@pytest.mark.parametrize(
+    "trace", ["metrics.jsonl", "finished.json", "adapter_model.safetensors", "checkpoint-2"]
+)
+def test_a_run_that_left_anything_does_not(tmp_path: Path, trace: str) -> None:
+    RunDir.open(tmp_path, RECIPE, HASHES, rank=0)
+    (tmp_path / trace).mkdir()
+    with pytest.raises(InputError, match="another recipe"):
+        RunDir.open(tmp_path, changed("seed", 1), HASHES, rank=0)
+
+
+def test_nor_does_one_that_is_starting_in_another_process(tmp_path: Path) -> None:
+    RunDir.open(tmp_path, RECIPE, HASHES, rank=0)
+    folder_lock.release(tmp_path)
+    code = (
+        "import sys; from pathlib import Path; from train import folder_lock\n"
+        "print(folder_lock.hold(Path(sys.argv[1])), flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        with pytest.raises(InputError, match=r"in use: another process is starting .*; wait for it"):
+            RunDir.open(tmp_path, changed("seed", 1), HASHES, rank=0)
+        other.communicate("")
+    assert RunDir.open(tmp_path, changed("seed", 1), HASHES, rank=0).step == 0
 
 
 def test_a_run_of_epochs_finishes_too(tmp_path: Path) -> None:
@@ -160,7 +219,7 @@ def test_a_broken_note_is_none(tmp_path: Path, note: str) -> None:
 def test_another_recipe_is_refused_by_key_with_the_mend(
     tmp_path: Path, key: str, value: Any, said: str
 ) -> None:
-    RunDir.open(tmp_path / "run", RECIPE, HASHES, rank=0)
+    begun(tmp_path / "run")
     before = (tmp_path / "run" / "recipe.yaml").read_text()
     with pytest.raises(InputError) as caught:
         RunDir.open(tmp_path / "run", changed(key, value), HASHES, rank=0)
@@ -171,13 +230,13 @@ def test_another_recipe_is_refused_by_key_with_the_mend(
 
 
 def test_many_differences_are_counted(tmp_path: Path) -> None:
-    RunDir.open(tmp_path / "run", RECIPE, HASHES, rank=0)
+    begun(tmp_path / "run")
     with pytest.raises(InputError, match="more keys differ; set them back"):
         RunDir.open(tmp_path / "run", {"job": "train.imitate"}, HASHES, rank=0)
 
 
 def test_other_data_are_refused(tmp_path: Path) -> None:
-    RunDir.open(tmp_path / "run", RECIPE, HASHES, rank=0)
+    begun(tmp_path / "run")
     with pytest.raises(InputError, match=r"the hash of train was 'aaa.*restore the data"):
         RunDir.open(tmp_path / "run", RECIPE, {"train": "b" * 64}, rank=0)
     with pytest.raises(InputError, match=r"the hash of train was .* is now not set"):
