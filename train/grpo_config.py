@@ -10,6 +10,7 @@ from rewards.feasibility import Support
 from rewards.grounding import Rule
 from rollout import environments, generators
 from tasks.errors import InputError
+from train.ranges import check_seed, check_trainer
 from train.trl_fields import trainer_arguments
 
 OURS = {
@@ -101,6 +102,8 @@ class Config:
         if self.environment is not None:
             environments.build(self.environment)
         object.__setattr__(self, "trainer", trainer_arguments(self.trainer))
+        check_trainer(self.trainer)
+        check_seed("seed", self.seed)
 
     def preflight(self, world: int) -> None:
         """Raise `InputError` for what cannot run on `world` ranks, see `train.check`."""
