@@ -42,6 +42,18 @@ def fault(checkpoint: Path) -> str:
     return next(_faults(checkpoint), "")
 
 
+def weight_files(folder: Path) -> list[str]:
+    """Names of the files of weights that a checkpoint or a model needs; none where it has no weights."""
+    if single := [name for name in WEIGHTS if (folder / name).is_file()]:
+        return single
+    for name in SHARD_LISTS:
+        index = read_json(folder / name)
+        shards = index.get("weight_map") if isinstance(index, dict) else None
+        if isinstance(shards, dict) and shards:
+            return sorted({str(shard) for shard in shards.values()})
+    return []
+
+
 def step_of(checkpoint: Path) -> int:
     """The N of `checkpoint-N`."""
     return int(checkpoint.name.rpartition("-")[2])
@@ -59,25 +71,13 @@ def _faults(checkpoint: Path) -> Iterator[str]:
     state = read_json(checkpoint / "trainer_state.json")
     if not isinstance(state, dict) or state.get("global_step") != step_of(checkpoint):
         yield "trainer_state.json: missing or broken"
-    weights = _weights(checkpoint)
+    weights = weight_files(checkpoint)
     if not weights and not any(folder.is_dir() for name in SHARDED for folder in checkpoint.glob(name)):
         yield "no weights"
     for name in weights:
         if told := weights_fault(checkpoint / name):
             yield f"{name}: {told}"
     yield from _state_faults(checkpoint)
-
-
-def _weights(checkpoint: Path) -> list[str]:
-    """Names of the files of weights that have to stand."""
-    if single := [name for name in WEIGHTS if (checkpoint / name).is_file()]:
-        return single
-    for name in SHARD_LISTS:
-        index = read_json(checkpoint / name)
-        shards = index.get("weight_map") if isinstance(index, dict) else None
-        if isinstance(shards, dict) and shards:
-            return sorted({str(shard) for shard in shards.values()})
-    return []
 
 
 def _state_faults(checkpoint: Path) -> Iterator[str]:

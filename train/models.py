@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.errors import InputError
+from tasks.whole_file import weights_fault
+from train.checkpoints import weight_files
 from train.mini_start import mini_start
 from train.recipe import MINI
 
@@ -34,6 +36,12 @@ def _check_folder(folder: Path) -> None:
         raise InputError(f"model: {folder} {fault}")
     if not any(file for pattern in WEIGHTS for file in folder.glob(pattern)):
         raise InputError(f"model: {folder} holds no weights (*.safetensors)")
+    for name in weight_files(folder):
+        file = folder / name
+        # An old pytorch_model.bin may be no zip file: only what is missing is told of it.
+        fault = weights_fault(file) if file.suffix == ".safetensors" or not file.is_file() else ""
+        if fault:
+            raise InputError(f"model: {file} is broken ({fault}); copy or download it again")
 
 
 def tokenizer(model: str, revision: str | None = None) -> "PreTrainedTokenizerBase":

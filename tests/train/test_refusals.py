@@ -69,7 +69,16 @@ def model(folder: Path, **files: str) -> Path:
         ({}, "no config.json in"),
         ({"adapter_config__json": "{}"}, "is an adapter; merge it into its base model"),
         ({"config__json": "{}"}, "holds no weights"),
-        ({"config__json": "{}", "model__safetensors": "x"}, "no tokenizer can be loaded"),
+        ({"config__json": "{}", "model__safetensors": "x"}, "is broken (cut off after 1 bytes); copy"),
+        (
+            {
+                "config__json": "{}",
+                "pytorch_model__bin__index__json": '{"weight_map": {"a": "pytorch_model-1.bin"}}',
+                "pytorch_model-2__bin": "x",
+            },
+            "pytorch_model-1.bin is broken (missing); copy",
+        ),
+        ({"config__json": "{}", "pytorch_model__bin": "x"}, "no tokenizer can be loaded"),
     ],
 )
 def test_a_folder_that_is_no_model(
