@@ -7,12 +7,14 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import rewards
+from rewards.own import own_score
 from rewards.score import Score
 from tasks.completion import Completion
 from tasks.errors import InputError
@@ -40,6 +42,8 @@ def resolve(use: str, options: Mapping[str, Any], where: str) -> Reward:
     """
     module, function = _find(use, where)
     config_class = getattr(module, "Config", None)
+    if config_class is not None and not (isinstance(config_class, type) and is_dataclass(config_class)):
+        raise InputError(f"{where}: Config of {use} is no dataclass, so it cannot take options; make it one")
     if config_class is not None:
         config = build(config_class, options, f"{where} ({use})")
     elif options:
@@ -49,11 +53,34 @@ def resolve(use: str, options: Mapping[str, Any], where: str) -> Reward:
     if "." not in use:
         scorer: Scorer = partial(function, config=config)
     elif _takes_config(function, use, where):
-        scorer = partial(_call, function, config)
+        scorer = partial(own_score, use, function, config)
     else:
-        scorer = partial(_call_bare, function)
-    low, high = getattr(module, "RANGE", lambda _: (-math.inf, math.inf))(config)
-    return Reward(scorer, (low, high), tuple(getattr(module, "REPLACES", lambda _: ())(config)))
+        scorer = partial(own_score, use, function)
+    return Reward(
+        scorer, _range(module, config, f"{where}: {use}"), _replaces(module, config, f"{where}: {use}")
+    )
+
+
+def _range(module: ModuleType, config: Any, where: str) -> tuple[float, float]:
+    try:
+        low, high = getattr(module, "RANGE", lambda _: (-math.inf, math.inf))(config)
+        if not low <= high:
+            raise ValueError(f"{low} and {high}")
+    except Exception as error:  # a user's file may fail in any way
+        raise InputError(
+            f"{where}: RANGE(config) must return two numbers, the lower first "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    return float(low), float(high)
+
+
+def _replaces(module: ModuleType, config: Any, where: str) -> tuple[str, ...]:
+    try:
+        return tuple(getattr(module, "REPLACES", lambda _: ())(config))
+    except Exception as error:  # a user's file may fail in any way
+        raise InputError(
+            f"{where}: REPLACES(config) must return names of rewards ({type(error).__name__}: {error})"
+        ) from error
 
 
 def names() -> list[str]:
@@ -69,7 +96,7 @@ def _find(use: str, where: str) -> tuple[ModuleType, Callable[..., Any]]:
     if "." not in use:
         module = importlib.import_module(f"rewards.{use}") if use in _modules() else None
         if module is None or not hasattr(module, "score"):
-            raise InputError(f"{where}: unknown reward {use!r}; {closest(use, names())}")
+            raise InputError(f"{where}: unknown reward {use!r}; {_own_file(use) or closest(use, names())}")
         return module, module.score
     if os.getcwd() not in sys.path:  # the user's own file lies beside the run, not in our environment
         sys.path.append(os.getcwd())
@@ -80,7 +107,7 @@ def _find(use: str, where: str) -> tuple[ModuleType, Callable[..., Any]]:
             if error.name and f"{path}.".startswith(f"{error.name}."):
                 continue
             raise InputError(f"{where}: {path} cannot be imported ({error})") from None
-        except Exception as error:  # a user's file may fail in any way
+        except (Exception, SystemExit) as error:  # a user's file may fail in any way
             raise InputError(
                 f"{where}: {path} cannot be imported ({type(error).__name__}: {error})"
             ) from error
@@ -89,6 +116,13 @@ def _find(use: str, where: str) -> tuple[ModuleType, Callable[..., Any]]:
     raise InputError(
         f"{where}: {use!r} is neither a module with a function `score` nor an importable function"
     )
+
+
+def _own_file(use: str) -> str:
+    """The mend where `use` names a file of the user's; "" where there is none."""
+    if not use.isidentifier() or not any((Path(place) / f"{use}.py").is_file() for place in sys.path):
+        return ""
+    return f"a reward of your own needs a dotted path, file and function: use: {use}.score"
 
 
 def _takes_config(function: Callable[..., Any], use: str, where: str) -> bool:
@@ -101,21 +135,3 @@ def _takes_config(function: Callable[..., Any], use: str, where: str) -> bool:
             f"{where}: {use} must take (task, completion, config) or (task, completion)"
         ) from None
     return count == 3
-
-
-def _call(function: Callable[..., Any], config: Any, task: ToolTask, completion: Completion) -> Score:
-    return _as_score(function(task, completion, config), function)
-
-
-def _call_bare(function: Callable[..., Any], task: ToolTask, completion: Completion) -> Score:
-    return _as_score(function(task, completion), function)
-
-
-def _as_score(value: object, function: Callable[..., Any]) -> Score:
-    """A user's reward may return a bare number or None."""
-    if isinstance(value, Score):
-        return value
-    if value is None or isinstance(value, int | float):
-        return Score(None if value is None else float(value))
-    name = f"{function.__module__}.{function.__qualname__}"
-    raise TypeError(f"reward {name} returned {type(value).__name__}; return a Score, a number or None")

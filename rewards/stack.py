@@ -67,7 +67,7 @@ class RewardStack:
         return sum(low for low, _ in ends), sum(high for _, high in ends)
 
     def score(self, task: ToolTask, text: str) -> StackScore:
-        """Parse and score one completion at full weight. ValueError when a reward is NaN or infinite."""
+        """Parse and score one completion at full weight. InputError when a reward raises or is no number."""
         return self.score_batch([task], [text])[0][0]
 
     def score_batch(
@@ -101,7 +101,8 @@ class RewardStack:
                 total += spec.weight * score.value
         if not math.isfinite(total):
             bad = [name for name, score in zip(self.names, row, strict=True) if not _is_finite(score.value)]
-            raise ValueError(f"reward {', '.join(bad)} is not a finite number")
+            what = f"reward {', '.join(bad)}" if bad else "the weighted sum of the rewards"
+            raise InputError(f"{what} is not a finite number; mend the reward, or its weight")
         return StackScore(total, dict(zip(self.names, row, strict=True)), completion)
 
 

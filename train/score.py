@@ -28,7 +28,7 @@ def run(
     """Score every line of `file` and write to `out` (standard output); returns exit code 0.
 
     Raises InputError for a recipe without rewards, and for a file or row that cannot be read, naming file and
-    row. Lines before a bad row have been written by then.
+    row, and for a user's reward that fails on it. Lines before a bad row have been written by then.
     """
     recipe = load(recipe_path, overrides)
     stack, parse_row = _stack(recipe), _parser(recipe)
@@ -39,7 +39,11 @@ def run(
             raise InputError(
                 f'{where}: expected {{"task": <row>, "completion": <text>}}, found keys {sorted(line)}'
             )
-        found = stack.score(parse_row(row, where), text)
+        task = parse_row(row, where)
+        try:
+            found = stack.score(task, text)
+        except InputError as error:  # a reward of the user's own
+            raise InputError(f"{where}: {error}") from error
         print(json.dumps(as_json(found), ensure_ascii=False), file=out or sys.stdout)
     return 0
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import tasks
 from rewards.stack import RewardStack, StackScore, build
 from tasks.completion import render
+from tasks.errors import InputError
 from tasks.json_lines import read_rows
 from tasks.tool_schema import ToolCall
 from tasks.tool_task import ToolTask
@@ -112,7 +113,10 @@ def _plain_failures(rows: tuple[ToolTask, ...]) -> Iterator[str]:
 def _try(stack: RewardStack, task: ToolTask, text: str, name: str, failures: list[str]) -> StackScore | None:
     try:
         found = stack.score(task, text)
-    except Exception as error:  # a user's own reward may fail in any way
+    except InputError as error:  # a user's own reward has failed
+        failures.append(f"{task.id}: {name}: {error}")
+        return None
+    except Exception as error:
         failures.append(f"{task.id}: {name}: {type(error).__name__}: {error}")
         return None
     low, high = stack.range

@@ -123,6 +123,12 @@ def test_a_users_own_function_without_a_config(own_rewards):
         ("1 / 0\n", "ZeroDivisionError"),
         ("def score(t): return 1.0\n", "must take"),
         ("score = 3\n", "neither a module"),
+        ("raise SystemExit(0)\n", "cannot be imported .SystemExit: 0"),
+        ("Config = 5\ndef score(t, c): return 1.0\n", "is no dataclass"),
+        ("class Config: ...\ndef score(t, c): return 1.0\n", "is no dataclass"),
+        ("def RANGE(config): return 1\ndef score(t, c): return 1.0\n", "RANGE.config. must return two"),
+        ("def RANGE(config): return 1, 0\ndef score(t, c): return 1.0\n", "the lower first"),
+        ("def REPLACES(config): return 1\ndef score(t, c): return 1.0\n", "REPLACES.config. must return"),
     ],
 )
 def test_a_users_module_that_cannot_be_used(own_rewards, text, message):
@@ -132,17 +138,49 @@ def test_a_users_module_that_cannot_be_used(own_rewards, text, message):
         build([{"use": f"{name}.score"}])
 
 
-@pytest.mark.parametrize("value", ["nan", "inf"])
-def test_a_reward_that_is_not_a_number_is_an_error(own_rewards, value):
-    own_rewards(f"own_{value}", f"def odd(task, completion): return float('{value}')\n")
-    with pytest.raises(ValueError, match="reward odd is not a finite number"):
-        build([{"use": "format"}, {"use": f"own_{value}.odd"}]).score(CALL_ROW, "x")
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return float('nan')", r"returned nan \(float\)"),
+        ("return float('-inf')", r"returned -inf \(float\)"),
+        ("return 'good'", r"returned 'good' \(str\)"),
+        ("return [1.0]", r"returned \[1.0\] \(list\)"),
+        ("return Score('a')", r"returned 'a' \(str\)"),
+        ("return Score(1.0, {'n': 'x'})", r"a Score whose part 'n' is 'x' \(str\)"),
+        ("return Score(1.0, {'n': float('nan')})", r"a Score whose part 'n' is nan"),
+        ("return Score(1.0, [])", r"a Score with parts that are \[\]"),
+        ("return Score(1.0, {}, 3)", "a Score whose reason is 3"),
+        ("raise SystemExit(0)", r"raised SystemExit: 0 \(.*py, line 2\)"),
+        ("return completion.answer[9]", r"raised IndexError: .* \(.*py, line 2\); mend the reward"),
+    ],
+)
+def test_a_reward_of_the_users_that_fails_is_one_error(own_rewards, tmp_path, body, said):
+    name = f"own_odd_{abs(hash(body))}"
+    own_rewards(name, f"from rewards.score import Score\ndef odd(task, completion): {body}\n")
+    stack = build([{"use": "format"}, {"use": f"{name}.odd"}])
+    with pytest.raises(InputError, match=said) as error:
+        stack.score(CALL_ROW, "x")
+    assert f"reward {name}.odd" in str(error.value)
+    assert str(tmp_path / f"{name}.py") in str(error.value)
 
 
-def test_a_reward_of_another_type_is_an_error(own_rewards):
-    own_rewards("own_text", "def odd(task, completion): return 'good'\n")
-    with pytest.raises(TypeError, match=r"own_text\.odd returned str"):
-        build([{"use": "own_text.odd"}]).score(CALL_ROW, "x")
+def test_numbers_of_other_types_count(own_rewards):
+    own_rewards("own_numpy", "import numpy\ndef half(task, completion): return numpy.float32(0.5)\n")
+    found = build([{"use": "own_numpy.half"}]).score(CALL_ROW, "x").columns["half"].value
+    assert (found, type(found)) == (0.5, float)
+
+
+def test_a_sum_beyond_every_float_is_an_error(own_rewards):
+    own_rewards("own_huge", "def huge(task, completion): return 1e308\n")
+    with pytest.raises(InputError, match="weighted sum of the rewards is not a finite number"):
+        build([{"use": "own_huge.huge", "weight": 1e10}]).score(CALL_ROW, "x")
+
+
+def test_a_users_file_without_a_dot_is_told_the_mend(own_rewards, tmp_path, monkeypatch):
+    own_rewards("brevity", "def score(task, completion): return 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InputError, match=r"needs a dotted path, file and function: use: brevity\.score"):
+        build([{"use": "brevity"}])
 
 
 def test_the_same_reward_twice_has_two_names():

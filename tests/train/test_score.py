@@ -112,3 +112,12 @@ def test_a_recipe_without_rewards_is_named(recipe, tmp_path):
     recipe.write_text(RECIPE.partition("rewards:")[0], encoding="utf-8")
     with pytest.raises(InputError, match="no rewards"):
         scored(recipe, write(tmp_path / "c.jsonl", [{"task": rows()[0], "completion": ""}]))
+
+
+def test_a_reward_that_fails_is_told_with_its_row(recipe, tmp_path):
+    (tmp_path / "scored_odd.py").write_text("def odd(task, completion): return completion.answer[2]\n")
+    lines = [{"task": rows()[0], "completion": text} for text in ("<answer>xx1</answer>", "")]
+    with pytest.raises(InputError, match=r"c\.jsonl, row 1: reward scored_odd\.odd .* returned '1'"):
+        scored(recipe, write(tmp_path / "c.jsonl", lines), ["rewards=[{use: scored_odd.odd}]"])
+    with pytest.raises(InputError, match=r"row 1: reward scored_odd\.odd raised IndexError"):
+        scored(recipe, write(tmp_path / "c.jsonl", lines[1:]), ["rewards=[{use: scored_odd.odd}]"])

@@ -46,7 +46,8 @@ def test_a_reward_that_raises_is_named(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     report = self_test(build([{"use": "own_fragile.last"}]))
     assert not report.ok
-    assert any("IndexError" in line for line in report.lines)
+    assert "reward own_fragile.last raised IndexError" in report.lines[0]
+    assert "own_fragile.py, line 1" in report.lines[0]
     assert len(report.lines) <= 11
 
 
