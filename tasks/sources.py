@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from types import ModuleType
 from typing import Any, Literal
 
@@ -23,11 +24,14 @@ def module(use: object, where: str = "task") -> ModuleType:
         found = importlib.import_module(name) if is_path else None
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise  # the module is there; something that it imports is not
+            raise InputError(f"{where}: {name} cannot be imported ({error})") from error
         found = None
-    if found is None or not (hasattr(found, "Config") and hasattr(found, "load")):
+    except (Exception, SystemExit) as error:  # a user's file may fail in any way
+        raise InputError(f"{where}: {name} cannot be imported ({type(error).__name__}: {error})") from error
+    if found is None or not (is_dataclass(getattr(found, "Config", None)) and hasattr(found, "load")):
         raise InputError(
-            f"{where}: use is {use!r}, not a task (a module with Config and load); {closest(use, OURS)}"
+            f"{where}: use is {use!r}, not a task (a module with a dataclass Config and load); "
+            f"{closest(use, OURS)}"
         )
     return found
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tasks.errors import InputError
+from tasks.user_path import user_path
 
 T = TypeVar("T")
 # YAML 1.1 reads 1e-6 and 1E6 as strings, so numbers in the shape of a float are floats where one is expected.
@@ -106,7 +107,10 @@ class _Builder:
         if hint is Path:
             if not isinstance(value, str | Path) or not str(value):
                 raise _Mismatch
-            expanded = Path(value).expanduser()
+            try:
+                expanded = user_path(str(value))
+            except InputError as error:
+                raise InputError(f"{self.where}: key {path!r}: {error}") from None
             return expanded if self.base is None else self.base / expanded
         return _scalar(value, hint)
 

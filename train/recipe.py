@@ -26,6 +26,7 @@ from rewards import stack
 from tasks.errors import InputError
 from tasks.plain import plain
 from tasks.strict import build, closest
+from tasks.user_path import user_path
 from train import overrides
 from train.mini_start import mini_start
 from train.section import Source
@@ -72,7 +73,7 @@ def load(file: str | Path, arguments: Sequence[str] = ()) -> Recipe:
     type, and a file or model folder that the recipe names and that is not there. Imports the job's module, no
     model and no data.
     """
-    path = Path(file).expanduser().absolute()
+    path = user_path(str(file)).absolute()
     document = _read(path)
     given = overrides.apply(document, arguments)
     document.pop("launch", None)
@@ -132,13 +133,15 @@ def _job_names() -> Iterator[str]:
 
 
 def _import(name: str) -> ModuleType | None:
-    """The module, or None if there is none of this name; an import that fails inside it raises as it is."""
+    """The module, or None if there is none of this name; other failures of the import raise as they are."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             return None
         raise
+    except SystemExit as error:  # or the command would end as if all were well
+        raise InputError(f"job {name} cannot be imported: it ends the process ({error})") from error
 
 
 def _rewards(entries: list[Any], where: str) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from tasks import sources
 from tasks.errors import InputError
 from tasks.plain import plain
 from tasks.strict import build
+from tasks.user_path import user_path
 
 _HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
@@ -28,9 +29,16 @@ class Source:
         prefixes = {".".join(steps[:i]) for i in range(1, len(steps) + 1)}
         return Path.cwd() if key == "output_dir" or prefixes & self.given else self.folder
 
+    def path(self, key: str, value: str) -> Path:
+        """The path that a key names, on its base. Raises `InputError` for what can be no path."""
+        try:
+            return self.base(key) / user_path(value)
+        except InputError as error:
+            raise InputError(f"{self.name}: key {key!r}: {error}") from None
+
     def find(self, key: str, value: str) -> Path:
         """The path that a key names, absolute. Raises `InputError` where there is nothing."""
-        path = (self.base(key) / Path(value).expanduser()).resolve()
+        path = self.path(key, value).resolve()
         if key != "output_dir" and not path.exists():
             raise InputError(f"{self.name}: key {key!r}: no file or folder {path}")
         return path
@@ -43,7 +51,7 @@ class Source:
 
     def model(self, model: str) -> str:
         """A hub name as it is; a folder absolute, once it is known to hold a model or an adapter."""
-        folder = self.base("model") / Path(model).expanduser()
+        folder = self.path("model", model)
         if not model.startswith((".", "/", "~")) and not (folder / "config.json").is_file():
             if not _HUB_MODEL.fullmatch(model):
                 raise InputError(f"{self.name}: key 'model' is {model!r}: neither a folder nor owner/name")
@@ -58,6 +66,12 @@ class Source:
         module = sources.module(section.get("use"), f"{self.name}: task")
         options = {key: value for key, value in section.items() if key != "use"}
         self.resolve_paths(options, module.Config, "task.")
+        if section.get("use") in sources.OURS:  # their files are rows; a task of the user's may read a folder
+            for key in ("train", "test"):
+                if isinstance(options.get(key), str) and Path(options[key]).is_dir():
+                    raise InputError(
+                        f"{self.name}: key 'task.{key}': {options[key]} is a folder; give a JSON-lines file"
+                    )
         return {"use": section["use"], **plain(build(module.Config, options, f"{self.name}: task"))}
 
     def resolve_trainer_files(self, trainer: dict[str, Any]) -> None:

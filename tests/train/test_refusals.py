@@ -160,3 +160,28 @@ def test_bad_rows(
     assert str(file) in said
     assert fault in said
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize("key", ["output_dir", "model", "task.train"])
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [
+        ("~nouser_of_this_name/x", "there is no such user"),
+        (r"./a\0b", "holds what no path can"),
+        (r"./a\ud800", "holds what no path can"),
+        ("", "the path is empty"),
+    ],
+)
+def test_what_is_no_path(
+    command: str, key: str, path: str, fault: str, recipe: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = "task={use: when2call}"
+    said = refusal(capsys, command, recipe, task, f'{key}="{path}"')
+    assert f"recipe.yaml: key '{key}': " in said
+    assert fault in said
+
+
+def test_a_folder_of_rows(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refusal(capsys, "check", recipe, f"task={{use: when2call, train: {tmp_path}}}")
+    assert f"key 'task.train': {tmp_path} is a folder; give a JSON-lines file" in said

@@ -109,7 +109,7 @@ def _from_folder(folder: Path) -> Shape | None:
         if family not in ("llama", "qwen2", "qwen3"):
             return None
         heads = config["num_attention_heads"]
-        return Shape(
+        shape = Shape(
             layers=config["num_hidden_layers"],
             hidden=config["hidden_size"],
             intermediate=config["intermediate_size"],
@@ -121,5 +121,9 @@ def _from_folder(folder: Path) -> Shape | None:
             qkv_bias=family == "qwen2",
             qk_norm=family == "qwen3",
         )
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        for name in ("layers", "hidden", "intermediate", "heads", "kv_heads", "head_dim", "vocabulary"):
+            if not isinstance(size := getattr(shape, name), int) or size < 1:
+                raise ValueError(f"{name}: {size!r}")
+        return shape
+    except (OSError, ValueError, TypeError, KeyError, ZeroDivisionError, AttributeError) as error:
         raise InputError(f"{file}: not a model's configuration ({type(error).__name__}: {error})") from error

@@ -110,7 +110,9 @@ def test_folders(tmp_path: Path) -> None:
     assert shape_of(str(tmp_path)) == Shape(2, 4, 6, 2, 1, 2, 10, tied=True, qkv_bias=True)
     (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "mamba"}))
     assert shape_of(str(tmp_path)) is None
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="not a model's configuration"):
-        shape_of(str(tmp_path))
+    broken = [{}, [], *({**config, key: 0} for key in ("num_attention_heads", "hidden_size", "vocab_size"))]
+    for content in (*broken, {**config, "intermediate_size": "6"}):
+        (tmp_path / "config.json").write_text(json.dumps(content))
+        with pytest.raises(InputError, match="not a model's configuration"):
+            shape_of(str(tmp_path))
     assert shape_of(str(tmp_path / "none")) is None
