@@ -1,7 +1,7 @@
 """The domain that a parameter's schema describes; its size decides certainty (arXiv 2511.08798)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tasks.coercion import coerce
@@ -15,12 +15,8 @@ def read_domain(schema: Mapping[str, Any], parameter: Parameter) -> Domain:
     Members are coerced to the parameter's type where they can be, as "2012" and 2012 are one year.
     """
     nullable = parameter.domain.nullable
-    values: list[Json] = []
-    for choice in choices(schema) or ():  # an empty enum is how some generators write "no list"
-        typed = coerce(choice, parameter)
-        value = choice if typed is MISMATCH else typed
-        if not any(same(value, other) for other in values):
-            values.append(value)
+    # An empty enum is how some generators write "no list".
+    values = _distinct(_typed(choice, parameter) for choice in choices(schema) or ())
     if values and nullable and None not in values:
         values.append(None)
     if values:
@@ -32,6 +28,39 @@ def read_domain(schema: Mapping[str, Any], parameter: Parameter) -> Domain:
         if low is not None and high is not None:
             return Domain("integer_range", low=low, high=high, nullable=nullable)
     return parameter.domain
+
+
+def _typed(choice: Json, parameter: Parameter) -> Json:
+    typed = coerce(choice, parameter)
+    return choice if typed is MISMATCH else typed
+
+
+def _distinct(values: Iterable[Json]) -> list[Json]:
+    """The first of each value that comes up again; only lists and objects are compared one by one."""
+    kept: list[Json] = []
+    scalars: set[tuple[str, Json]] = set()
+    others: list[Json] = []
+    for value in values:
+        if isinstance(value, list | tuple | Mapping):
+            if any(same(value, other) for other in others):
+                continue
+            others.append(value)
+        else:
+            key = _key(value)
+            if key in scalars:
+                continue
+            scalars.add(key)
+        kept.append(value)
+    return kept
+
+
+def _key(value: Json) -> tuple[str, Json]:
+    """Equal for scalars that are one value: 2 and 2.0, text up to outer white space; not 1 and true."""
+    if isinstance(value, str):
+        return "text", value.strip()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number", value
+    return type(value).__name__, value
 
 
 def choices(schema: Mapping[str, Any]) -> list[Json] | None:
