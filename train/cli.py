@@ -1,6 +1,8 @@
 """`askrl`: run, check, score, bench. Every command imports what it needs when it is called."""
 
 import argparse
+import os
+import select
 import sys
 from collections.abc import Sequence
 
@@ -18,10 +20,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if any(argument.startswith("-") for argument in rest) or (rest and not hasattr(options, "overrides")):
         parser.error(f"unknown arguments: {' '.join(rest)}")
     if rest:
-        options.overrides += rest
-    with reported():
-        return int(options.command(options) or 0)
+        options.overrides = [*options.overrides, *rest]
+    try:
+        with reported():
+            code = int(options.command(options) or 0)
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:
+        if not _has_no_reader():
+            raise
+        return 0  # `askrl ... | head`: who reads has read enough
     return 2
+
+
+def _has_no_reader() -> bool:
+    """Whether standard output is a pipe that nobody reads; what is left in it is then dropped."""
+    pipe = sys.stdout.fileno()
+    poll = select.poll()
+    poll.register(pipe, select.POLLOUT)
+    if not any(events & select.POLLERR for _, events in poll.poll(0)):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), pipe)  # the interpreter flushes once more
+    return True
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     score = commands.add_parser("score", help="score completions with a recipe's rewards")
     score.add_argument("recipe", help=_RECIPE)
     score.add_argument("file", help='JSON lines: {"task": <row>, "completion": <text>}')
-    score.add_argument("overrides", nargs="*", metavar="key.sub=value", help=_OVERRIDES)
+    score.add_argument("overrides", nargs="*", default=[], metavar="key.sub=value", help=_OVERRIDES)
     score.set_defaults(command=_score)
 
     bench = commands.add_parser(
@@ -60,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _takes_recipe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", help=_RECIPE)
-    parser.add_argument("overrides", nargs="*", metavar="key.sub=value", help=_OVERRIDES)
+    parser.add_argument("overrides", nargs="*", default=[], metavar="key.sub=value", help=_OVERRIDES)
 
 
 def _run(options: argparse.Namespace) -> None:

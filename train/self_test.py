@@ -23,7 +23,7 @@ ROWS = Path(tasks.__file__).parent / "data" / "self_test.jsonl"
 NOISE_BYTES = 100_000
 
 _PLAIN = ("format", "tool_match", "action_class")
-_CERTAINTIES = ("certainty", "support")
+_CERTAINTIES = ("certainty", "support", "label_support")
 _THOUGHT = "What the tools need, against what was said."
 _REFUSAL = "I'm sorry, I am unable to help with that."
 _TOLERANCE = 1e-9
@@ -58,7 +58,7 @@ def self_test(stack: RewardStack) -> SelfTestReport:
     if len(failures) > _SHOWN:
         lines.append(f"... and {len(failures) - _SHOWN} more")
     if not failures:
-        lines.append(f"gold: {', '.join(_PLAIN)} are 1 on all of {len(rows)} rows")
+        lines.append(f"gold: on average over {len(rows)} rows {', '.join(_means(golds))}")
         lines.append(f"adversarial: none of {count} completions earns more than gold")
     lines += _certainty_lines(golds)
     return SelfTestReport(not failures, tuple(lines))
@@ -76,7 +76,7 @@ def adversaries(task: ToolTask) -> Mapping[str, str]:
     other = next((tool.name for tool in task.tools if tool.name != call.name), "no_such_tool")
     invented = ToolCall(call.name, {**call.arguments, "invented_argument": "invented value"})
     swapped = ToolCall(call.name, {name: _other_value(value) for name, value in call.arguments.items()})
-    body = gold.partition("<answer>")[2].removesuffix("</answer>")
+    body = _body(gold)
     found = {
         "empty": "",
         "truncated before its end": gold.removesuffix("</answer>"),
@@ -89,11 +89,16 @@ def adversaries(task: ToolTask) -> Mapping[str, str]:
         "two answers": f"{gold}\n<answer>{body}</answer>",
         "two answers that differ": f"{gold}\n<answer>{_REFUSAL}</answer>",
         "two calls": render(_THOUGHT, [call, swapped]),
-        "refusal plus call": render(_THOUGHT, f"{_REFUSAL} {render('', call).partition('<answer>')[2]}"),
+        "refusal plus call": render(_THOUGHT, f"{_REFUSAL} {_body(render('', call))}"),
         "call in the reasoning": render(render("", call), ""),
         "100 kB of noise": _noise(),
     }
     return {name: text for name, text in found.items() if text != gold}
+
+
+def _body(completion: str) -> str:
+    """What stands in the answer of a canonical completion."""
+    return completion.partition("<answer>")[2].removesuffix("</answer>")
 
 
 @cache
@@ -163,6 +168,14 @@ def _noise() -> str:
     return text.encode()[:NOISE_BYTES].decode(errors="ignore")
 
 
+def _means(golds: list[StackScore]) -> Iterator[str]:
+    """Each reward of the stack with its mean over the rows to which it applies."""
+    for name in golds[0].columns:
+        values = [gold.columns[name].value for gold in golds]
+        found = [value for value in values if value is not None]
+        yield f"{name} {statistics.fmean(found):.4g}" if found else f"{name} does not apply"
+
+
 def _certainty_lines(golds: list[StackScore]) -> Iterator[str]:
     """How much of the gold a certainty in the stack would hold back."""
     for name in golds[0].columns if golds else ():
@@ -171,6 +184,8 @@ def _certainty_lines(golds: list[StackScore]) -> Iterator[str]:
             for gold in golds
             for part in _CERTAINTIES
             if part in gold.columns[name].parts
+            # The support of the label's call holds back a call; to a question it only adds.
+            and (part != "label_support" or gold.completion.action == "tool_call")
         ]
         for action in dict.fromkeys(action for action, _ in found):
             values = [value for acted, value in found if acted == action]

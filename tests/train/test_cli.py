@@ -10,6 +10,7 @@ from tests.train.conftest import Folder
 from train.cli import main
 from train.recipe import load
 from train.run_dir import RunDir
+from train.self_test import ROWS
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -93,3 +94,19 @@ def test_a_finished_run_says_so_in_one_line_and_touches_nothing(
         f"{tmp_path}: this run has finished, nothing is left to do under its recipe\n"
     )
     assert {entry: entry.stat().st_mtime_ns for entry in tmp_path.iterdir()} == before
+
+
+def test_a_missing_recipe_is_all_that_is_required(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run"])
+    assert capsys.readouterr().err.endswith("the following arguments are required: recipe\n")
+
+
+def test_a_reader_that_has_read_enough_ends_it_quietly(tmp_path: Path) -> None:
+    shipped = Path(__file__).parents[2] / "recipes" / "mini" / "grpo_baseline.yaml"
+    row = ROWS.read_text(encoding="utf-8").splitlines()[0]
+    file = tmp_path / "lines.jsonl"
+    file.write_text(f'{{"task": {row}, "completion": ""}}\n' * 2000)
+    command = f"set -o pipefail; {sys.executable} -m train.cli score {shipped} {file} | head -2"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 2)

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from rewards.stack import build
@@ -23,12 +25,30 @@ PLAIN = [{"use": "format"}, {"use": "tool_match"}]
 def test_sound_stacks_pass(last):
     report = self_test(build([*PLAIN, *last]))
     assert report.ok, report.lines
-    assert "gold: format, tool_match, action_class are 1 on all of 40 rows" in report.lines
+    named = ", ".join(f"{entry['use']} [-0-9.e]+" for entry in [*PLAIN, *last])
+    assert re.fullmatch(f"gold: on average over 40 rows {named}", report.lines[0])
+    assert "format 1, tool_match 1, " in report.lines[0]
 
 
 def test_share_and_mean_of_gold_below_full_certainty_are_reported():
     lines = self_test(build([*PLAIN, {"use": "certainty"}])).lines
     assert "certainty: gold tool_call below full certainty on 2 of 17 rows (12%), mean 0.8824" in lines
+
+
+def test_so_is_the_support_of_a_label() -> None:
+    lines = self_test(
+        build([{"use": "format"}, {"use": "certain_label", "trust": 1.0, "scope": "all"}])
+    ).lines
+    shares = [line for line in lines if "below full certainty" in line]
+    assert len(shares) == 1
+    assert shares[0].startswith("certain_label: gold tool_call below full certainty on 2 of 17 rows (12%)")
+
+
+def test_a_refusal_before_a_call_is_well_formed_but_for_that() -> None:
+    for row in own_rows():
+        text = adversaries(row)["refusal plus call"]
+        assert text.count("</answer>") == 1
+        assert text.endswith("</tool_call></answer>")
 
 
 def test_a_stack_in_which_gold_is_beaten_fails():

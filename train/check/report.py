@@ -26,6 +26,7 @@ def check(file: str, overrides: Sequence[str] = (), world: int = 1) -> None:
     if not isinstance(recipe.config, Config):
         if hasattr(recipe.config, "preflight"):
             recipe.config.preflight(world)
+        print("ok: the recipe can be used (batch, memory and self-test are parts of train.grpo recipes)")
         return
     config = recipe.config
     with_name = f"{recipe.path.name}: "
