@@ -62,11 +62,13 @@ class Memory:
         )
 
     def lines(self) -> list[str]:
-        """One line for each part in GiB, the peak, and the cards that hold it."""
+        """One line for each part and for the peak (below 1 GiB in MiB), and the cards that hold it."""
         parts = {
             field.name: getattr(self, field.name) for field in fields(self) if field.name != "engine_share"
         }
-        rows = [f"{name:<14}{size / GIB:8.2f} GiB" for name, size in {**parts, "peak": self.peak}.items()]
+        rows = [f"{name:<14}{_size(size)}" for name, size in {**parts, "peak": self.peak}.items()]
+        most = "activations" if self.engine_share else "the larger of activations and generation"
+        rows[-1] += f" (what stays: weights, adapter, gradients, optimizer; and {most})"
         smallest = next(
             (f"from {card} GB up" for card in CARDS if self.fits(card)), f"of more than {CARDS[-1]} GB"
         )
@@ -146,6 +148,10 @@ def block_bytes(shape: Shape, compute_bytes: int) -> int:
     """
     attention = 2 * shape.heads * shape.head_dim + 2 * shape.kv_heads * shape.head_dim
     return (4 * shape.hidden + attention + 4 * shape.intermediate) * compute_bytes + 2 * shape.hidden * 4
+
+
+def _size(size: float) -> str:
+    return f"{size / GIB:8.2f} GiB" if size >= GIB else f"{size / 2**20:8.2f} MiB"
 
 
 def _recomputes(fsdp_config: object) -> bool:

@@ -102,6 +102,15 @@ def test_cards() -> None:
     assert not Memory(10 * gib, 0, 0, 0, 4 * gib, 10 * gib, 0.3).fits(24)
     assert Memory(10 * gib, 0, 0, 0, 4 * gib, 7 * gib, 0.3).fits(24)
     assert "fits on cards from 16 GB up" in Memory(gib, 0, 0, 0, gib, gib).lines()[-1]
+    lines = Memory(gib, 2**19, 0, 0, 3 * gib, gib).lines()
+    assert lines[:3] == [
+        "weights           1.00 GiB",
+        "adapter           0.50 MiB",
+        "gradients         0.00 MiB",
+    ]
+    assert lines[-2].startswith("peak              4.00 GiB (what stays: weights, ")
+    assert lines[-2].endswith("; and the larger of activations and generation)")
+    assert Memory(gib, 0, 0, 0, gib, gib, 0.3).lines()[-2].endswith("optimizer; and activations)")
     assert "of more than 141 GB" in Memory(200 * gib, 0, 0, 0, gib, gib).lines()[-1]
 
 
