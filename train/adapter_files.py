@@ -15,11 +15,18 @@ def save_adapter(model: "PeftModel", folder: Path, write: bool = True) -> None:
 
     Only `default`: a model that came from an earlier stage holds a frozen `ref` beside it.
     """
+    from peft import get_peft_model_state_dict
+    from safetensors.torch import save_file
+
     trained = {name: value for name, value in model.named_parameters() if "lora_" in name}
     with _gathered(list(trained.values())):
         state = {name: _whole(value) for name, value in trained.items()}
-        if write:
-            model.save_pretrained(str(folder), selected_adapters=["default"], state_dict=state)
+        if write:  # PEFT's own `save_pretrained` would render a model card for every update
+            folder.mkdir(parents=True)
+            tensors = get_peft_model_state_dict(model, state, "default", save_embedding_layers=False)
+            whole = {name: value.contiguous().cpu() for name, value in tensors.items()}
+            save_file(whole, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+            model.peft_config["default"].save_pretrained(str(folder))
 
 
 @contextlib.contextmanager

@@ -75,13 +75,13 @@ def build(
         environment,
         Sampling(arguments.max_completion_length, arguments.temperature),
         config.seed,
-        _folder(config.output_dir, arguments.process_index, shared=central),
+        publishing_folder(config.output_dir, arguments.process_index, shared=central),
         watchdog,
         central=central,
     )
 
 
-def _folder(output_dir: Path, rank: int, shared: bool) -> Path:
+def publishing_folder(output_dir: Path, rank: int, shared: bool = False) -> Path:
     """Where adapters are published: in memory, or where the servers see them too."""
     if shared or not os.access(_MEMORY, os.W_OK):
         return output_dir.absolute() / "published"
