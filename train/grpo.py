@@ -20,6 +20,7 @@ from tasks.errors import InputError
 from tasks.tool_task import TaskSet
 from train import hardware, models
 from train.grpo_config import Config, Lora
+from train.model_card import write_card
 from train.recipe import resolved
 from train.run_dir import RunDir
 from train.watchdog import Watchdog
@@ -53,6 +54,7 @@ def run(config: Config) -> None:
     try:
         trainer.train(resume_from_checkpoint=str(run_dir.checkpoint) if run_dir.checkpoint else None)
         trainer.save_model()
+        write_card(run_dir, config)
         run_dir.finish(trainer.state.global_step)
         trainer.accelerator.wait_for_everyone()  # a rank that leaves early takes the process group with it
     finally:
