@@ -1,10 +1,11 @@
-"""`askrl`: run, check, score, bench. Every command imports what it needs when it is called."""
+"""`askrl`: run, check, score, graphs, bench. Every command imports what it needs when it is called."""
 
 import argparse
 import os
 import select
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from train import launch, reported
 
@@ -69,6 +70,15 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("overrides", nargs="*", default=[], metavar="key.sub=value", help=_OVERRIDES)
     score.set_defaults(command=_score)
 
+    graphs = commands.add_parser("graphs", help="print the need graphs of a multi-hop data set")
+    graphs.add_argument("suite", metavar="SUITE", help="musique, strategyqa or 2wiki")
+    graphs.add_argument("file", type=Path, metavar="FILE", help="its rows, JSON lines in the original format")
+    graphs.add_argument(
+        "--paragraphs", type=Path, metavar="FILE", help="leave out what lacks a paragraph here"
+    )
+    graphs.add_argument("--summary", action="store_true", help="totals instead of graphs")
+    graphs.set_defaults(command=_graphs)
+
     bench = commands.add_parser(
         "bench", help="measure a part of the toolkit; the last line is one JSON object"
     )
@@ -97,6 +107,12 @@ def _score(options: argparse.Namespace) -> None:
     from train import score
 
     score.run(options.recipe, options.file, options.overrides)
+
+
+def _graphs(options: argparse.Namespace) -> None:
+    from train import graphs
+
+    graphs.run(options.suite, options.file, options.paragraphs, options.summary)
 
 
 def _bench(options: argparse.Namespace) -> int | None:
