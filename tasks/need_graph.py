@@ -77,8 +77,9 @@ class NeedGraph:
         return frozenset(need.id for need in self.required if all(uid in retrieved for uid in need.evidence))
 
     def coverage(self, retrieved: Collection[Uid]) -> float | None:
-        """Share of the required needs that are resolved; None where nothing is required."""
-        return len(self.resolved(retrieved)) / len(self.required) if self.required else None
+        """Share of the required needs' paragraphs that have been retrieved; None where none is required."""
+        wanted = {uid for need in self.required for uid in need.evidence}
+        return len(wanted.intersection(retrieved)) / len(wanted) if wanted else None
 
     def frontier(self, retrieved: Collection[Uid]) -> frozenset[str]:
         """Unresolved required needs whose nearest required ancestors are all resolved.

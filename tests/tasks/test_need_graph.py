@@ -24,11 +24,11 @@ def test_depths_count_optional_steps_too() -> None:
     ("retrieved", "frontier", "resolved", "coverage"),
     [
         ((), {"a", "b"}, set(), 0.0),
-        ((1,), {"b"}, {"a"}, 0.25),  # c waits for b, and through the operation for a, which is known
-        ((2,), {"a"}, {"b"}, 0.25),
-        ((1, 2), {"c"}, {"a", "b"}, 0.5),
-        ((1, 2, 3, 4), {"d"}, {"a", "b", "c"}, 0.75),  # one paragraph of two
-        ((4, 5), {"a", "b"}, {"d"}, 0.25),  # found before its turn, and resolved all the same
+        ((1,), {"b"}, {"a"}, 0.2),  # c waits for b, and through the operation for a, which is known
+        ((2,), {"a"}, {"b"}, 0.2),
+        ((1, 2), {"c"}, {"a", "b"}, 0.4),
+        ((1, 2, 3, 4), {"d"}, {"a", "b", "c"}, 0.8),  # one paragraph of two
+        ((4, 5), {"a", "b"}, {"d"}, 0.4),  # found before its turn, and resolved all the same
         ((1, 2, 3, 4, 5, 9), set(), {"a", "b", "c", "d"}, 1.0),
     ],
 )
@@ -38,6 +38,27 @@ def test_a_worked_graph(
     assert WORKED.frontier(retrieved) == frontier
     assert WORKED.resolved(retrieved) == resolved
     assert WORKED.coverage(retrieved) == coverage
+
+
+@pytest.mark.parametrize(
+    ("turns", "coverage", "frontiers"),
+    [
+        (["ax", "cd", "ba", "ey", "ab"], [0, 0.2, 0.6, 0.8, 1, 1], ["14", "24", "24", "4", "", ""]),
+        (["a", "bd", "ez"], [0, 0.2, 0.6, 0.8], ["14", "24", "34", "3"]),
+        (["ad", "ex", "yz"], [0, 0.4, 0.6, 0.6], ["14", "24", "2", "2"]),
+    ],
+)
+def test_three_transcripts(turns: list[str], coverage: list[float], frontiers: list[str]) -> None:
+    """s1 {a} before s2 {b} before s3 {c}, and s4 {d e} on its own; each letter is a paragraph."""
+    needs = {"s1": "a", "s2": "b", "s3": "c", "s4": "de"}
+    found = NeedGraph(
+        tuple(Need(name, "", (), tuple(uids)) for name, uids in needs.items()), (("s1", "s2"), ("s2", "s3"))
+    )
+    retrieved = ["".join(turns[:k]) for k in range(len(turns) + 1)]
+    assert [found.coverage(set(uids)) for uids in retrieved] == coverage
+    assert [sorted(found.frontier(set(uids))) for uids in retrieved] == [
+        [f"s{digit}" for digit in digits] for digits in frontiers
+    ]
 
 
 def test_nothing_required_has_no_coverage() -> None:
