@@ -176,10 +176,21 @@ def test_a_folder_that_the_server_cannot_see_is_refused(
         asyncio.run(generator.load_adapter(tmp_path / "here", 9))
 
 
+@pytest.fixture
+def unhurried(servers: list[Server], tiny_qwen3: Path, adapters: list[Path]) -> Iterator[Any]:
+    """Asks few at once, so that work is left at both servers for as long as a run lasts."""
+    needs = Needs(max_model_len=LENGTH, lora_rank=RANK)
+    made: Any = build(config(servers, concurrency=4), str(tiny_qwen3), needs=needs)[0]
+    asyncio.run(made.load_adapter(adapters[1], 2))
+    yield made
+    made.close()
+
+
 def test_one_is_killed_and_started_anew(
-    generator: Any, servers: list[Server], monkeypatch: pytest.MonkeyPatch
+    unhurried: Any, servers: list[Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is lost, doubled or reordered: each round of the run is the one that nothing disturbed."""
+    generator = unhurried
     monkeypatch.setattr("rollout.generators.pool.LONGEST_PAUSE_S", 3.0)
     requests = [Request(PROMPTS[i % 3], 1000 + i) for i in range(48)]
     sampling, pool = Sampling(12), generator._pool
