@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval import calibration, metrics
+from eval.heat_map import heat_map
 from tasks.atomic import write_bytes, write_json, write_text
 from tasks.completion import ACTIONS, Action
 
@@ -169,24 +170,12 @@ def write(report: Report, folder: Path, settings: Mapping[str, Any], data: Mappi
 
 
 def confusion_figure(report: Report) -> "Figure":
-    """Gold class by action, each row as shares, the counts written in."""
+    """Gold class by action, each row as shares, with the counts."""
     from matplotlib.figure import Figure
 
-    table = report.confusion
-    shares = [[count / max(sum(row), 1) for count in row] for row in table]
     figure = Figure(figsize=(5.6, 4.6), layout="constrained")
-    axes = figure.add_subplot()
-    axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
-    axes.set_xticks(range(len(ACTIONS)), ACTIONS, rotation=25, ha="right")
-    axes.set_yticks(range(len(ACTIONS)), ACTIONS)
-    axes.set_xlabel("action of the completion")
-    axes.set_ylabel("gold class")
-    axes.set_title(f"accuracy {show(report.accuracy)}, n {len(report.samples)}")
-    for i, row in enumerate(table):
-        for j, count in enumerate(row):
-            axes.text(
-                j, i, str(count), ha="center", va="center", color="white" if shares[i][j] > 0.6 else "black"
-            )
+    title = f"Accuracy {show(report.accuracy)}, n {len(report.samples)}"
+    heat_map(figure.add_subplot(), report.confusion, title)
     return figure
 
 

@@ -9,6 +9,8 @@ from typing import Literal, get_args
 
 Action = Literal["tool_call", "request_for_info", "cannot_answer", "direct"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
+SHORT = dict(zip(ACTIONS, ("call", "ask", "decline", "answer"), strict=True))
+"""Names of the actions where there is little room."""
 
 # The classes show at the ends of a reply; the bound keeps a babbling model from costing time.
 _HEAD = _TAIL = 2000

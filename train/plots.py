@@ -5,15 +5,16 @@
 
 import io
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from eval.heat_map import heat_map
+from tasks.action_text import SHORT
 from tasks.atomic import write_bytes
 from tasks.completion import ACTIONS
 from train.metrics_log import METRICS, PLOTS, Record, records
@@ -32,7 +33,6 @@ from train.plot_style import (
     over_steps,
     smooth,
 )
-from train.readings import SHORT
 
 COLOURS = dict(zip(ACTIONS, (BLUE, ORANGE, GREEN, PURPLE), strict=True))
 
@@ -135,29 +135,12 @@ def confusion(history: Sequence[Record]) -> Figure | None:
     for axes, part in zip(all_axes, shown, strict=True):
         first, last = part[0][0], part[-1][0]
         title = f"Logged at step {first}" if first == last else f"Logged at steps {first} to {last}"
-        heat_map(axes, [table for _, table in part], title)
+        counts = [
+            [sum(table.get(gold, {}).get(action, 0) for _, table in part) for action in ACTIONS]
+            for gold in ACTIONS
+        ]
+        heat_map(axes, counts, title)
     return figure
-
-
-def heat_map(axes: Axes, tables: Sequence[Mapping[str, Mapping[str, int]]], title: str) -> None:
-    """The sum of some tables: colour and text are shares of a row, with counts; the right action is bold."""
-    golds = [name for name in ACTIONS if any(name in table for table in tables)]
-    counts = [[sum(table.get(gold, {}).get(x, 0) for table in tables) for x in ACTIONS] for gold in golds]
-    shares = [[count / max(1, sum(row)) for count in row] for row in counts]
-    axes.imshow(shares, cmap="cividis", vmin=0, vmax=1, aspect="auto")
-    for y, row in enumerate(counts):
-        for x, count in enumerate(row):
-            colour = "white" if shares[y][x] < 0.55 else "black"
-            text = f"{shares[y][x]:.0%}\n{count:,}"
-            weight = "bold" if ACTIONS[x] == golds[y] else "normal"
-            axes.text(x, y, text, ha="center", va="center", color=colour, fontsize=9, fontweight=weight)
-    axes.set_title(title, loc="left", fontsize=11)
-    axes.set_xticks(range(len(ACTIONS)), [SHORT[name] for name in ACTIONS])
-    axes.set_yticks(range(len(golds)), [SHORT[name] for name in golds])
-    axes.set_xlabel("action")
-    axes.set_ylabel("gold class")
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
 
 
 def series(history: Sequence[Record], key: str) -> tuple[list[float], list[float]]:

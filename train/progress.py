@@ -5,8 +5,8 @@ from typing import Any
 
 from transformers.trainer_callback import ProgressCallback
 
+from tasks.action_text import SHORT
 from tasks.completion import ACTIONS
-from train.readings import SHORT
 
 
 class Progress(ProgressCallback):

@@ -17,7 +17,6 @@ from tasks.completion import ACTIONS, Action
 from tasks.tool_task import ToolTask
 
 Readings = dict[str, float | None]
-SHORT = dict(zip(ACTIONS, ("call", "ask", "decline", "answer"), strict=True))
 _DEFAULT = certainty.Config()
 
 
