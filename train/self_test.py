@@ -43,6 +43,7 @@ def self_test(stack: RewardStack) -> SelfTestReport:
     rows = own_rows()
     failures = list(_plain_failures(rows))
     golds: list[StackScore] = []
+    calls: list[StackScore] = []
     count = 0
     for task in rows:
         gold = _try(stack, task, gold_completion(task), "gold", failures)
@@ -52,7 +53,11 @@ def self_test(stack: RewardStack) -> SelfTestReport:
         for name, text in adversaries(task).items():
             count += 1
             found = _try(stack, task, text, name, failures)
-            if found is not None and found.total > gold.total + _TOLERANCE:
+            if found is None:
+                continue
+            if found.completion.calls and task.reference_call is not None:
+                calls.append(found)
+            if found.total > gold.total + _TOLERANCE:
                 failures.append(f"{task.id}: {name} earns {found.total:.4g}, gold {gold.total:.4g}")
     lines = failures[:_SHOWN]
     if len(failures) > _SHOWN:
@@ -61,6 +66,7 @@ def self_test(stack: RewardStack) -> SelfTestReport:
         lines.append(f"gold: on average over {len(rows)} rows {', '.join(_means(golds))}")
         lines.append(f"adversarial: none of {count} completions earns more than gold")
     lines += _certainty_lines(golds)
+    lines += _constant_lines(calls)
     return SelfTestReport(not failures, tuple(lines))
 
 
@@ -192,3 +198,10 @@ def _certainty_lines(golds: list[StackScore]) -> Iterator[str]:
             below = [value for value in values if value < 1.0]
             line = f"{name}: gold {action} below full certainty on {len(below)} of {len(values)} rows"
             yield f"{line} ({len(below) / len(values):.0%}), mean {statistics.fmean(values):.4g}"
+
+
+def _constant_lines(calls: list[StackScore]) -> Iterator[str]:
+    """Which certainties are 1 for every wrong call on rows that have one, and so tell no two calls apart."""
+    for name in calls[0].columns if calls else ():
+        if all(call.columns[name].parts.get("certainty") == 1.0 for call in calls):
+            yield f"{name}: 1 for every call, invented ones too, so it decides nothing (product: normalised?)"

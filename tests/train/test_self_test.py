@@ -44,6 +44,13 @@ def test_so_is_the_support_of_a_label() -> None:
     assert shares[0].startswith("certain_label: gold tool_call below full certainty on 2 of 17 rows (12%)")
 
 
+@pytest.mark.parametrize("belief", ["emitted", "reference", "grounded"])
+def test_a_certainty_that_tells_no_calls_apart_is_named(belief: str) -> None:
+    for product, told in (("raw", False), ("normalised", True)):
+        lines = self_test(build([*PLAIN, {"use": "certainty", "belief": belief, "product": product}])).lines
+        assert any("certainty: 1 for every call" in line for line in lines) is told
+
+
 def test_a_refusal_before_a_call_is_well_formed_but_for_that() -> None:
     for row in own_rows():
         text = adversaries(row)["refusal plus call"]
