@@ -64,6 +64,7 @@ def build(
         needs = Needs(
             max_model_len=max(map(len, ids)) + arguments.max_completion_length,
             lora_rank=config.lora.r if config.lora else None,
+            revision=config.model_revision,
         )
         if isinstance(section, generators.Vllm) and section.dtype == "auto":
             section = dataclasses.replace(section, dtype="bfloat16" if arguments.bf16 else config.dtype)
@@ -83,8 +84,10 @@ def build(
 
 def publishing_folder(output_dir: Path, rank: int, shared: bool = False) -> Path:
     """Where adapters are published: in memory, or where the servers see them too."""
-    if shared or not os.access(_MEMORY, os.W_OK):
+    if shared:
         return output_dir.absolute() / "published"
+    if not os.access(_MEMORY, os.W_OK):
+        return output_dir.absolute() / "published" / f"rank{rank}"
     name = hashlib.sha256(str(output_dir.absolute()).encode()).hexdigest()[:12]
     return _MEMORY / f"askrl-{name}-rank{rank}"
 

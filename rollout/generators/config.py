@@ -107,6 +107,8 @@ class Needs:
     """Longest prompt and completion together; None: unknown."""
     lora_rank: int | None = None
     """Of the adapters that the job will load; None: it loads none."""
+    revision: str | None = None
+    """Of a model on the hub; servers have the one that they were started with."""
 
 
 def _at_least_one(name: str, value: int) -> None:

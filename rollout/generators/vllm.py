@@ -74,7 +74,7 @@ class VllmGenerator:
         self._names = itertools.count(1)
         self._background = Background("vllm")
         self._engines: list[AsyncLLM] = []
-        arguments = _arguments(config, model, config.max_model_len or needs.max_model_len, self.lora_rank)
+        arguments = _arguments(config, model, needs, self.lora_rank)
         try:
             for place in range(config.engines):
                 with _environment(_devices(config, place)):
@@ -212,16 +212,18 @@ class VllmGenerator:
             )
 
 
-def _arguments(config: Vllm, model: str, max_model_len: int | None, rank: int | None) -> dict[str, Any]:
+def _arguments(config: Vllm, model: str, needs: Needs, rank: int | None) -> dict[str, Any]:
     """Keywords of vLLM's AsyncEngineArgs."""
     import torch
 
     arguments: dict[str, Any] = {
         "model": model,
+        "revision": needs.revision,
+        "tokenizer_revision": needs.revision,
         "dtype": config.dtype,
         "tensor_parallel_size": config.tensor_parallel_size,
         "gpu_memory_utilization": config.gpu_memory_utilization,
-        "max_model_len": max_model_len,
+        "max_model_len": config.max_model_len or needs.max_model_len,
         "max_num_seqs": config.concurrency,
         "enforce_eager": config.enforce_eager,
         "logprobs_mode": "processed_logprobs",

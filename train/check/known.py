@@ -157,6 +157,11 @@ _RULES = (
     ),
     _Rule(
         "warning",
+        lambda run: run.config.generator.kind == "vllm_server" and run.config.model_revision is not None,
+        "the servers have to be started with --revision of model_revision, which cannot be asked of them",
+    ),
+    _Rule(
+        "warning",
         lambda run: (
             isinstance(run.config.generator, Vllm)
             and run.config.generator.gpu_memory_utilization > 0.5
