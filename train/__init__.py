@@ -1,11 +1,13 @@
 """How a policy changes: GRPO, its run directory, the launcher and the command line."""
 
 import contextlib
+import logging
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
 
+from rollout.generators.protocol import GenerationError
 from tasks.errors import InputError
 
 __all__ = ["launch", "reported"]
@@ -24,7 +26,10 @@ def launch(file: str, arguments: Sequence[str] | None = None) -> None:
 
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Turn an `InputError` into one line on stderr and exit code 2; rank 0 speaks for all."""
+    """Turn an `InputError` into one line on stderr and exit code 2; rank 0 speaks for all.
+
+    The failure of an engine or a server is one line too, and exit code 1.
+    """
     try:
         yield
     except InputError as error:
@@ -37,3 +42,7 @@ def reported() -> Iterator[None]:
         told = " ".join(str(error).split())
         print(f"askrl: {told}{f' (rank {rank})' if rank else ''}", file=sys.stderr, flush=True)
         raise SystemExit(2) from None
+    except GenerationError as error:  # an engine or a server failed; the message names it
+        logging.getLogger(__name__).debug("generation failed", exc_info=True)
+        print(f"askrl: {' '.join(str(error).split())}", file=sys.stderr, flush=True)
+        raise SystemExit(1) from None

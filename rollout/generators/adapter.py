@@ -69,10 +69,12 @@ def check_servable(folder: Path, max_rank: int | None = None) -> int:
 
 def _check_rank(file: Path, config: Mapping[str, Any], max_rank: int | None) -> int:
     rank, targets = config.get("r"), config.get("target_modules")
-    if not isinstance(rank, int) or not isinstance(targets, str | list):
-        raise InputError(f"{file}: no rank `r` or no `target_modules`")
+    names = targets if isinstance(targets, list) else [targets]
+    named = bool(names) and all(isinstance(name, str) for name in names)
+    if not isinstance(rank, int) or isinstance(rank, bool) or rank < 1 or not named:
+        raise InputError(f"{file}: no rank `r` of at least 1, or no names in `target_modules`")
     try:
-        check_targets(targets)
+        check_targets(targets if isinstance(targets, str) else map(str, names))
         engine_rank(rank)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None

@@ -78,6 +78,8 @@ class VllmServer:
             raise InputError("urls is empty; give the address of a server, such as http://node7:8000")
         for url in self.urls:
             parts = urlsplit(url)
+            if parts.username or parts.password:
+                raise InputError("urls holds a password; put a key into the variable api_key_variable names")
             if parts.scheme not in ("http", "https") or not parts.netloc:
                 raise InputError(f"urls: {url!r} is no address; write it like http://node7:8000")
         if len(set(self.urls)) < len(self.urls):

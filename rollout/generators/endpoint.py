@@ -76,6 +76,11 @@ class Endpoint:
         """Times that it was closed: a failure counts once, however many requests it met."""
         self._port = parts.port or 8000
         self._key = (key or "").strip()
+        if not self._key.isprintable() or not self._key.isascii():
+            raise InputError(
+                "the API key in the environment variable that generator.api_key_variable names holds a line "
+                "break or a character that no key has"
+            )
         self._client = httpx.AsyncClient(
             base_url=url.rstrip("/").removesuffix("/v1"),
             headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
@@ -213,8 +218,9 @@ class Endpoint:
 
     async def _ask(self, method: str, path: str, body: Any = None, seconds: float = LOAD_S) -> str:
         response = await self._send(method, path, body, seconds)
-        answers.check_status(response.status_code, response.headers, self._hide(response.text))
-        return response.text
+        text = self._hide(response.text)  # also of a good answer: what is wrong with it is told
+        answers.check_status(response.status_code, response.headers, text)
+        return text
 
     async def _send(self, method: str, path: str, body: Any, seconds: float) -> httpx.Response:
         try:
@@ -226,7 +232,9 @@ class Endpoint:
             raise Fault(f"connection lost: {type(error).__name__} {self._hide(str(error))}".strip()) from None
 
     def _hide(self, text: str) -> str:
-        return text.replace(self._key, "***") if self._key else text
+        for spelling in {self._key, json.dumps(self._key)[1:-1], repr(self._key)[1:-1]} - {""}:
+            text = text.replace(spelling, "***")
+        return text
 
     def _unfit(self, what: str) -> InputError:
         wanted = self.wanted

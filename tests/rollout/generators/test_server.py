@@ -488,3 +488,25 @@ def test_nothing_after_the_end(make: Any) -> None:
     generator.close()
     with pytest.raises(GenerationError, match="closed"):
         run(generator)
+
+
+@pytest.mark.parametrize("url", ["http://user:word@host:1", "ftp://user:word@host"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(InputError, match="urls holds a password") as refusal:
+        VllmServer("vllm_server", (url,))
+    assert "word@" not in str(refusal.value)
+
+
+def test_a_key_that_is_none_is_refused_and_not_repeated() -> None:
+    from rollout.generators.endpoint import Endpoint, Wanted
+
+    with pytest.raises(InputError, match="holds a line break") as refusal:
+        Endpoint("http://h:1", "secret\nword", Wanted("m", None, None, None), 1, 1.0)
+    assert "secret" not in str(refusal.value)
+
+
+def test_a_key_is_hidden_however_it_is_spelt() -> None:
+    from rollout.generators.endpoint import Endpoint, Wanted
+
+    endpoint = Endpoint("http://h:1", 'se"cret', Wanted("m", None, None, None), 1, 1.0)
+    assert "cret" not in endpoint._hide('{"said": "Bearer se\\"cret"}') + endpoint._hide('Bearer se"cret')
