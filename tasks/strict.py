@@ -118,7 +118,7 @@ class _Builder:
         kinds = _kinds(members)
         if kinds and isinstance(value, Mapping):
             kind = value.get("kind", next(iter(kinds)))
-            if kind not in kinds:
+            if not isinstance(kind, str) or kind not in kinds:
                 raise InputError(
                     f"{self.where}: key '{path}.kind' is {_show(kind)}; expected one of "
                     f"{', '.join(map(repr, kinds))}; {closest(kind, map(str, kinds))}"

@@ -43,9 +43,11 @@ def build(section: Mapping[str, Any], where: str = "environment") -> Environment
         raise InputError(f"{where}: use is {use!r}; {closest(use, names)}, or a dotted path of your own")
     try:
         module = importlib.import_module(use if "." in use else f"{__name__}.{use}")
-    except ImportError as error:
+    except Exception as error:  # a module of the user's own may raise anything
         raise InputError(f"{where}: {use} cannot be imported: {error}") from None
-    if not dataclasses.is_dataclass(getattr(module, "Config", None)) or not hasattr(module, "reply"):
+    if not dataclasses.is_dataclass(getattr(module, "Config", None)) or not callable(
+        getattr(module, "reply", None)
+    ):
         raise InputError(f"{where}: {use} is no environment: it needs a Config dataclass and reply()")
     config = build_config(module.Config, options, f"{where} ({use})")
     return Environment(partial(module.reply, config=config), max_turns)

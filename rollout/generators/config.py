@@ -77,7 +77,11 @@ class VllmServer:
         if not self.urls:
             raise InputError("urls is empty; give the address of a server, such as http://node7:8000")
         for url in self.urls:
-            parts = urlsplit(url)
+            try:
+                parts = urlsplit(url)
+                _ = parts.port
+            except ValueError as error:
+                raise InputError(f"urls: {url!r} is no address ({error}); see http://node7:8000") from None
             if parts.username or parts.password:
                 raise InputError("urls holds a password; put a key into the variable api_key_variable names")
             if parts.scheme not in ("http", "https") or not parts.netloc:

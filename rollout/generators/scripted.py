@@ -17,8 +17,10 @@ def find(dotted: str) -> Script:
     module, _, name = dotted.rpartition(".")
     try:
         found: Script = getattr(importlib.import_module(module), name)
-    except (ImportError, ValueError, AttributeError) as error:
+    except Exception as error:  # a module of the user's own may raise anything
         raise InputError(f"generator.script: {dotted!r} is no package.module.function ({error})") from None
+    if not callable(found):
+        raise InputError(f"generator.script: {dotted!r} is no function")
     return found
 
 

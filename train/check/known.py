@@ -266,6 +266,11 @@ _RULES = (
         "huggingface/trl#2872",
     ),
     _Rule(
+        "missing",
+        lambda run: bool(run["fsdp"]) and run.batch.world == 1 and run["use_cpu"] is not True,
+        "trainer.fsdp shards over ranks, and there is one: launch several, or check with --num-processes",
+    ),
+    _Rule(
         "warning",
         lambda run: bool(run["fsdp"]) and run["use_cpu"] is True,
         "FSDP on the CPU runs as plain data parallel",

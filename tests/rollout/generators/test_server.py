@@ -510,3 +510,9 @@ def test_a_key_is_hidden_however_it_is_spelt() -> None:
 
     endpoint = Endpoint("http://h:1", 'se"cret', Wanted("m", None, None, None), 1, 1.0)
     assert "cret" not in endpoint._hide('{"said": "Bearer se\\"cret"}') + endpoint._hide('Bearer se"cret')
+
+
+@pytest.mark.parametrize("url", ["http://h:99999", "http://h:abc", "http://[::1"])
+def test_an_address_that_is_none_is_named(url: str) -> None:
+    with pytest.raises(InputError, match="is no address"):
+        VllmServer("vllm_server", (url,))
