@@ -103,7 +103,7 @@ class Endpoint:
             text = await self._ask("POST", "/v1/completions", {**body, "model": model}, self.timeout_s)
             return read(answers.parse(text))
         except ValueError as error:
-            raise GenerationError(f"server {self.name} gave {error}") from None
+            raise GenerationError(f"server {self.name} gave {self._hide(str(error))}") from None
         except Refused as refusal:
             if refusal.status == 404 and adapter is not None:  # it was started anew while nobody asked
                 raise Fault(f"no longer has adapter {adapter.name}") from None
@@ -130,7 +130,7 @@ class Endpoint:
         except InputError:
             raise
         except ValueError as error:
-            raise self._unfit(f"is no vLLM server of this kind: it gave {error}") from None
+            raise self._unfit(f"is no vLLM server of this kind: it gave {self._hide(str(error))}") from None
         return card
 
     async def load(self, adapter: Adapter) -> None:
@@ -161,7 +161,7 @@ class Endpoint:
             adapters = frozenset(entry["id"] for entry in data["data"] if entry.get("parent") is not None)
             ours = [e for e in entries if {e["id"], e.get("root")} & self.wanted.names]
             if not ours:
-                raise self._unfit(f"serves {', '.join(repr(e['id']) for e in entries)}")
+                raise self._unfit(f"serves {self._hide(', '.join(repr(e['id']) for e in entries))}")
             self.model, length = str(ours[0]["id"]), int(ours[0]["max_model_len"])
         except (KeyError, TypeError, AttributeError):
             raise ValueError("a list of models without ids and max_model_len") from None
@@ -218,9 +218,8 @@ class Endpoint:
 
     async def _ask(self, method: str, path: str, body: Any = None, seconds: float = LOAD_S) -> str:
         response = await self._send(method, path, body, seconds)
-        text = self._hide(response.text)  # also of a good answer: what is wrong with it is told
-        answers.check_status(response.status_code, response.headers, text)
-        return text
+        answers.check_status(response.status_code, response.headers, self._hide(response.text))
+        return response.text
 
     async def _send(self, method: str, path: str, body: Any, seconds: float) -> httpx.Response:
         try:

@@ -292,6 +292,8 @@ def _environment(devices: str | None) -> Iterator[None]:
     if devices is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = devices
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+    # A fork would take over threads, and a CUDA that asking for GPUs has begun to start.
+    os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
     try:
         yield
     finally:
