@@ -1,0 +1,202 @@
+"""One episode: a questioner asks, a retriever fetches, a drafter answers and drafts, an answerer ends it.
+
+See arXiv 2609.37236 for the loop. `prefix` replays turns of a record without paying for them again; the rest
+is played from the state that they led to.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rollout.agents.protocol import Roles, Said, Spent, State, sorted_set
+from rollout.retrieve import Retriever
+from tasks.errors import InputError
+from tasks.move import Ask, Stop
+from tasks.multi_hop import Paragraph, Question
+
+VERSION = 1
+"""Of the row of a record; another is refused by its readers."""
+
+StopReason = Literal["policy_stop", "budget", "max_turns", "malformed"]
+"""`malformed`: what the questioner wrote was no move, which counts as its STOP; the two between are halts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of an episode; no role knows them. `k`: paragraphs a question fetches, by default the suite's own."""
+
+    cap: int = 8
+    """Questions that are retrieved for."""
+    max_turns: int = 16
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("cap", self.cap), ("max_turns", self.max_turns), ("k", self.k)):
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}; it must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question and what came of it."""
+
+    question: str
+    rationale: str
+    parents: tuple[str, ...]
+    retrieved: tuple[str, ...]
+    """Uids, the best first."""
+    answer: str
+    draft: str
+    """After the question."""
+    state: str
+    """Digest of the prompt that the questioner read."""
+    question_tokens: int
+    """That the questioner wrote."""
+    spent: Spent
+    """By all roles in this turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A whole run. `draft` is the one before any question, `last` the text of the move that ended it."""
+
+    suite: str
+    task: str
+    pool: str
+    policy: str
+    seed: int
+    pins: Mapping[str, str]
+    limits: Limits
+    draft: Said
+    turns: tuple[Turn, ...]
+    stop: StopReason
+    last: str
+    state: str
+    """Digest of the prompt before the move that ended it; empty where the turns ran out first."""
+    answer: str
+    spent: Spent
+    """By all roles, first draft and answer included."""
+    start: tuple[str, ...] = ()
+    """Uids that the run began with: none, but for ceilings."""
+
+    def retrieved(self, asks: int) -> set[str]:
+        """Uids in hand after so many questions."""
+        return {*self.start, *(uid for turn in self.turns[:asks] for uid in turn.retrieved)}
+
+    @property
+    def key(self) -> str:
+        """Of everything that the episode depends on."""
+        return episode_key(self.suite, self.task, self.pool, self.policy, self.seed, self.pins, self.limits)
+
+    def to_row(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {"version": VERSION, "key": self.key, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], where: str) -> "Episode":
+        """Raises InputError, which names `where`, for anything but what `to_row` gave."""
+        if row.get("version") != VERSION:
+            raise InputError(f"{where}: a record of version {row.get('version')!r}, not {VERSION}; record again")
+        try:
+            fields = {name: row[name] for name in cls.__dataclass_fields__}
+            fields |= {
+                "limits": Limits(**row["limits"]),
+                "turns": tuple(
+                    Turn(**{
+                        **turn,
+                        "parents": tuple(turn["parents"]),
+                        "retrieved": tuple(turn["retrieved"]),
+                        "spent": Spent(**turn["spent"]),
+                    })
+                    for turn in row["turns"]
+                ),
+                "draft": Said(row["draft"]["text"], Spent(**row["draft"]["spent"])),
+                "spent": Spent(**row["spent"]),
+                "start": tuple(row["start"]),
+            }
+            return cls(**fields)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{where}: not a record of an episode ({error}); record it again") from None
+
+
+def episode_key(
+    suite: str, task: str, pool: str, policy: str, seed: int, pins: Mapping[str, str], limits: Limits
+) -> str:
+    """The key of an episode, known before it is played."""
+    parts = [VERSION, suite, task, pool, policy, seed, dict(pins), dataclasses.asdict(limits)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where an episode is played: a task without its gold, an index of its pool, and who is recorded."""
+
+    question: Question
+    pool: Mapping[str, Paragraph]
+    retriever: Retriever
+    pool_hash: str
+    policy: str
+    pins: Mapping[str, str] = field(default_factory=dict)
+
+
+def digest(text: str) -> str:
+    """Of a prompt: equal states have equal ones."""
+    return hashlib.sha256(text.encode("utf-8", errors="replace")).hexdigest()[:16]
+
+
+async def play(
+    stage: Stage,
+    roles: Roles,
+    limits: Limits,
+    seed: int,
+    *,
+    k: int,
+    start: Sequence[str] = (),
+    prefix: Sequence[Turn] = (),
+    draft: Said | None = None,
+) -> Episode:
+    """Play one episode to its end. Raises GenerationError.
+
+    `start` puts paragraphs in hand before the first question. `prefix` and `draft` (the one before them) are
+    taken as they stand in a record.
+    """
+    question = stage.question
+    evidence = sorted_set([stage.pool[uid] for uid in start])
+    if draft is None:
+        draft = await roles.drafter.draft(question, evidence, seed)
+    evidence = sorted_set([*evidence, *(stage.pool[uid] for turn in prefix for uid in turn.retrieved)])
+    turns, current = list(prefix), prefix[-1].draft if prefix else draft.text
+    spent = sum((turn.spent for turn in prefix), draft.spent)
+    stop: StopReason = "max_turns"
+    last, state_digest = "", ""
+    while len(turns) < limits.max_turns:
+        history = tuple((turn.question, turn.answer) for turn in turns)
+        reply = await roles.questioner.next(State(question, evidence, current, history), seed + len(turns))
+        move, before = reply.move, digest(reply.prompt)
+        if isinstance(move, Stop) or len(turns) == limits.cap:
+            spent += reply.spent
+            last, state_digest = reply.text, before
+            stop = "budget" if isinstance(move, Ask) else "malformed" if move.malformed else "policy_stop"
+            break
+        uids = tuple(str(uid) for uid in stage.retriever.retrieve(move.question, k))
+        fetched = sorted_set([stage.pool[uid] for uid in uids])
+        evidence = sorted_set([*evidence, *fetched])
+        answer = await roles.drafter.resolve(question, move.question, evidence, fetched, seed)
+        after = await roles.drafter.draft(question, evidence, seed)
+        current = after.text
+        cost = reply.spent + answer.spent + after.spent
+        spent += cost
+        turns.append(
+            Turn(
+                move.question, move.rationale, move.parents, uids, answer.text, current,
+                before, reply.spent.new, cost,
+            )  # fmt: skip
+        )
+    final = await roles.answerer.answer(question, evidence, current, seed)
+    return Episode(
+        question.suite, question.id, stage.pool_hash, stage.policy, seed, stage.pins, limits, draft,
+        tuple(turns), stop, last, state_digest, final.text, spent + final.spent, tuple(start),
+    )  # fmt: skip
