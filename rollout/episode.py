@@ -99,18 +99,22 @@ class Episode:
     def from_row(cls, row: Mapping[str, Any], where: str) -> "Episode":
         """Raises InputError, which names `where`, for anything but what `to_row` gave."""
         if row.get("version") != VERSION:
-            raise InputError(f"{where}: a record of version {row.get('version')!r}, not {VERSION}; record again")
+            raise InputError(
+                f"{where}: a record of version {row.get('version')!r}, not {VERSION}; record again"
+            )
         try:
             fields = {name: row[name] for name in cls.__dataclass_fields__}
             fields |= {
                 "limits": Limits(**row["limits"]),
                 "turns": tuple(
-                    Turn(**{
-                        **turn,
-                        "parents": tuple(turn["parents"]),
-                        "retrieved": tuple(turn["retrieved"]),
-                        "spent": Spent(**turn["spent"]),
-                    })
+                    Turn(
+                        **{
+                            **turn,
+                            "parents": tuple(turn["parents"]),
+                            "retrieved": tuple(turn["retrieved"]),
+                            "spent": Spent(**turn["spent"]),
+                        }
+                    )
                     for turn in row["turns"]
                 ),
                 "draft": Said(row["draft"]["text"], Spent(**row["draft"]["spent"])),
@@ -189,12 +193,11 @@ async def play(
         current = after.text
         cost = reply.spent + answer.spent + after.spent
         spent += cost
-        turns.append(
-            Turn(
-                move.question, move.rationale, move.parents, uids, answer.text, current,
-                before, reply.spent.new, cost,
-            )  # fmt: skip
-        )
+        turn = Turn(
+            move.question, move.rationale, move.parents, uids, answer.text, current,
+            before, reply.spent.new, cost,
+        )  # fmt: skip
+        turns.append(turn)
     final = await roles.answerer.answer(question, evidence, current, seed)
     return Episode(
         question.suite, question.id, stage.pool_hash, stage.policy, seed, stage.pins, limits, draft,

@@ -24,7 +24,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """No more questions. `malformed` names what was wrong with a text that is no move, and so ends the run."""
+    """No more questions. `malformed` says what was wrong with a text that is no move and so ends the run."""
 
     malformed: str = ""
 

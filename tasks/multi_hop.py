@@ -25,7 +25,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. `suite` decides instructions, how much one retrieval returns and how answers are read."""
+    """What is asked. `suite` decides on instructions, how much a retrieval gives and how answers are read."""
 
     suite: str
     id: str

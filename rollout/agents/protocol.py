@@ -75,7 +75,7 @@ class Drafter(Protocol):
     async def resolve(
         self, question: Question, asked: str, evidence: Evidence, fetched: Evidence, seed: int
     ) -> Said:
-        """The answer to `asked`; `fetched` are the paragraphs that this very question brought (maybe none)."""
+        """The answer to `asked`; `fetched` is what this very question brought, maybe nothing."""
         ...
 
     async def draft(self, question: Question, evidence: Evidence, seed: int) -> Said:

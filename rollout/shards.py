@@ -1,0 +1,108 @@
+"""Recorded episodes on disk: JSON lines that are appended whole, in one file for each process that records.
+
+A file can be read while it grows. What a kill left of a last line is passed over by readers, and cut off when
+its writer comes back.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rollout.episode import Episode
+from tasks.errors import InputError
+from tasks.json_text import loads
+
+RECORDS, GRAPHS = "records", "graphs.jsonl"
+"""In a run folder: the folder of the shards, and what the episodes are scored by."""
+
+
+def files(path: Path) -> list[Path]:
+    """The shards of a run folder, of a folder of shards, or the file itself. Raises InputError for none."""
+    folder = path / RECORDS if (path / RECORDS).is_dir() else path
+    found = [folder] if folder.is_file() else sorted(folder.glob("*.jsonl"))
+    found = [file for file in found if file.name != GRAPHS]
+    if not found:
+        raise InputError(f"{path}: no records there; give a run folder of rollout.record, or a file of one")
+    return found
+
+
+def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(row number, record) of each whole line. Raises InputError for a line that is no record."""
+    try:
+        with file.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.endswith(b"\n"):
+                    return  # its writer is at it, or was killed
+                try:
+                    row = loads(line.decode())
+                except ValueError as error:
+                    raise _broken(file, number, str(error)) from None
+                if not isinstance(row, dict):
+                    raise _broken(file, number, "no JSON object")
+                yield number, row
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror})") from None
+
+
+def read(path: Path) -> Iterator[Episode]:
+    """The episodes of all shards, each once, in the order of files and lines. Raises InputError."""
+    seen: set[str] = set()
+    for file in files(path):
+        for number, row in rows(file):
+            episode = Episode.from_row(row, f"{file}, row {number}")
+            if episode.key not in seen:
+                seen.add(episode.key)
+                yield episode
+
+
+class Shard:
+    """The file of one process. Raises InputError where another process has it, or the disk will not."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._handle = file.open("a+b", buffering=0)
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{file}: another process is recording there; wait for it, or give another shard"
+            ) from None
+        except OSError as error:
+            raise InputError(
+                f"{file}: cannot be written ({error.strerror}); give another output_dir"
+            ) from None
+        self._cut_torn_line()
+
+    def add(self, episode: Episode) -> None:
+        """Append an episode; once this returns, a kill of this process cannot take it back."""
+        line = json.dumps(episode.to_row()).encode() + b"\n"
+        try:
+            written = self._handle.write(line)
+        except OSError as error:
+            raise InputError(f"{self.file}: cannot be written ({error.strerror})") from None
+        if written != len(line):
+            raise InputError(f"{self.file}: the disk is full; make room, then start again to go on")
+
+    def close(self) -> None:
+        """Let others have the file."""
+        self._handle.close()
+
+    def _cut_torn_line(self) -> None:
+        end = size = self._handle.seek(0, 2)
+        while end:
+            start = max(0, end - 65536)
+            self._handle.seek(start)
+            place = self._handle.read(end - start).rfind(b"\n")
+            if place >= 0:
+                end = start + place + 1
+                break
+            end = start
+        if end < size:
+            self._handle.truncate(end)
+
+
+def _broken(file: Path, number: int, why: str) -> InputError:
+    return InputError(f"{file}, row {number}: not a record ({why}); remove the row, it is recorded again")
