@@ -26,16 +26,17 @@ StopReason = Literal["policy_stop", "budget", "max_turns", "malformed"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of an episode; no role knows them. `k`: paragraphs a question fetches, by default the suite's own."""
+    """Of an episode; no role knows them."""
 
     cap: int = 8
     """Questions that are retrieved for."""
     max_turns: int = 16
-    k: int | None = None
+    k: int = 5
+    """Paragraphs that a question fetches at most."""
 
     def __post_init__(self) -> None:
         for name, value in (("cap", self.cap), ("max_turns", self.max_turns), ("k", self.k)):
-            if value is not None and value < 1:
+            if value < 1:
                 raise InputError(f"{name} is {value}; it must be at least 1")
 
 
@@ -157,7 +158,6 @@ async def play(
     limits: Limits,
     seed: int,
     *,
-    k: int,
     start: Sequence[str] = (),
     prefix: Sequence[Turn] = (),
     draft: Said | None = None,
@@ -185,7 +185,7 @@ async def play(
             last, state_digest = reply.text, before
             stop = "budget" if isinstance(move, Ask) else "malformed" if move.malformed else "policy_stop"
             break
-        uids = tuple(str(uid) for uid in stage.retriever.retrieve(move.question, k))
+        uids = tuple(str(uid) for uid in stage.retriever.retrieve(move.question, limits.k))
         fetched = sorted_set([stage.pool[uid] for uid in uids])
         evidence = sorted_set([*evidence, *fetched])
         answer = await roles.drafter.resolve(question, move.question, evidence, fetched, seed)
