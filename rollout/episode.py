@@ -7,11 +7,11 @@ is played from the state that they led to.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from rollout.agents.protocol import Roles, Said, Spent, State, sorted_set
+from rollout.agents.protocol import Evidence, Roles, Said, Spent, State
 from rollout.retrieve import Retriever
 from tasks.errors import InputError
 from tasks.move import Ask, Stop
@@ -135,16 +135,31 @@ def episode_key(
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
+class Pool:
+    """Paragraphs that can be retrieved, indexed (title and text as one)."""
+
+    def __init__(self, paragraphs: Sequence[Paragraph]) -> None:
+        self.by_uid = {one.uid: one for one in paragraphs}
+        self._retriever = Retriever({one.uid: f"{one.title} {one.text}" for one in paragraphs})
+
+    def retrieve(self, query: str, k: int) -> tuple[str, ...]:
+        """At most k uids, the best first."""
+        return tuple(str(uid) for uid in self._retriever.retrieve(query, k))
+
+    def paragraphs(self, uids: Iterable[str]) -> Evidence:
+        """Of these uids, each once, by uid."""
+        return tuple(self.by_uid[uid] for uid in sorted(set(uids)))
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where an episode is played: a task without its gold, an index of its pool, and who is recorded."""
+    """Where an episode is played: a task without its gold, its pool, and what is recorded of the players."""
 
     question: Question
-    pool: Mapping[str, Paragraph]
-    retriever: Retriever
+    pool: Pool
     pool_hash: str
     policy: str
-    pins: Mapping[str, str] = field(default_factory=dict)
+    pins: Mapping[str, str]
 
 
 def digest(text: str) -> str:
@@ -167,28 +182,28 @@ async def play(
     `start` puts paragraphs in hand before the first question. `prefix` and `draft` (the one before them) are
     taken as they stand in a record.
     """
-    question = stage.question
-    evidence = sorted_set([stage.pool[uid] for uid in start])
+    question, pool = stage.question, stage.pool
     if draft is None:
-        draft = await roles.drafter.draft(question, evidence, seed)
-    evidence = sorted_set([*evidence, *(stage.pool[uid] for turn in prefix for uid in turn.retrieved)])
+        draft = await roles.drafter.draft(question, pool.paragraphs(start), seed)
     turns, current = list(prefix), prefix[-1].draft if prefix else draft.text
     spent = sum((turn.spent for turn in prefix), draft.spent)
+    in_hand = {*start, *(uid for turn in prefix for uid in turn.retrieved)}
     stop: StopReason = "max_turns"
-    last, state_digest = "", ""
+    last, state = "", ""
     while len(turns) < limits.max_turns:
         history = tuple((turn.question, turn.answer) for turn in turns)
+        evidence = pool.paragraphs(in_hand)
         reply = await roles.questioner.next(State(question, evidence, current, history), seed + len(turns))
         move, before = reply.move, digest(reply.prompt)
         if isinstance(move, Stop) or len(turns) == limits.cap:
             spent += reply.spent
-            last, state_digest = reply.text, before
+            last, state = reply.text, before
             stop = "budget" if isinstance(move, Ask) else "malformed" if move.malformed else "policy_stop"
             break
-        uids = tuple(str(uid) for uid in stage.retriever.retrieve(move.question, limits.k))
-        fetched = sorted_set([stage.pool[uid] for uid in uids])
-        evidence = sorted_set([*evidence, *fetched])
-        answer = await roles.drafter.resolve(question, move.question, evidence, fetched, seed)
+        uids = pool.retrieve(move.question, limits.k)
+        in_hand.update(uids)
+        evidence = pool.paragraphs(in_hand)
+        answer = await roles.drafter.resolve(question, move.question, evidence, pool.paragraphs(uids), seed)
         after = await roles.drafter.draft(question, evidence, seed)
         current = after.text
         cost = reply.spent + answer.spent + after.spent
@@ -198,8 +213,8 @@ async def play(
             before, reply.spent.new, cost,
         )  # fmt: skip
         turns.append(turn)
-    final = await roles.answerer.answer(question, evidence, current, seed)
+    final = await roles.answerer.answer(question, pool.paragraphs(in_hand), current, seed)
     return Episode(
         question.suite, question.id, stage.pool_hash, stage.policy, seed, stage.pins, limits, draft,
-        tuple(turns), stop, last, state_digest, final.text, spent + final.spent, tuple(start),
+        tuple(turns), stop, last, state, final.text, spent + final.spent, tuple(start),
     )  # fmt: skip

@@ -5,7 +5,6 @@ are the run with cap k, on which equal-spend readings and forks rest. Drafter an
 they say is a function of their arguments alone, and can be kept on disk.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -98,8 +97,3 @@ class Roles:
     questioner: Questioner
     drafter: Drafter
     answerer: Answerer
-
-
-def sorted_set(paragraphs: Sequence[Paragraph]) -> Evidence:
-    """Paragraphs as evidence: each once, by uid."""
-    return tuple(sorted({one.uid: one for one in paragraphs}.values(), key=lambda one: one.uid))
