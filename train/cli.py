@@ -1,4 +1,4 @@
-"""`askrl`: run, check, score, graphs, bench. Every command imports what it needs when it is called."""
+"""`askrl`: run, check, score, graphs, show, bench. Every command imports what it needs when it is called."""
 
 import argparse
 import os
@@ -79,6 +79,13 @@ def _parser() -> argparse.ArgumentParser:
     graphs.add_argument("--summary", action="store_true", help="totals instead of graphs")
     graphs.set_defaults(command=_graphs)
 
+    show = commands.add_parser("show", help="print a recorded episode as a transcript beside its graph")
+    show.add_argument("file", type=Path, metavar="FILE", help="a run folder of rollout.record, or a shard")
+    show.add_argument("--task", metavar="ID", help="of this task; default the first")
+    show.add_argument("--seed", type=int, help="of this rollout seed; default the first")
+    show.add_argument("--graphs", type=Path, metavar="FILE", help="default: graphs.jsonl in the run folder")
+    show.set_defaults(command=_show)
+
     bench = commands.add_parser(
         "bench", help="measure a part of the toolkit; the last line is one JSON object"
     )
@@ -113,6 +120,12 @@ def _graphs(options: argparse.Namespace) -> None:
     from train import graphs
 
     graphs.run(options.suite, options.file, options.paragraphs, options.summary)
+
+
+def _show(options: argparse.Namespace) -> None:
+    from train import show
+
+    show.run(options.file, options.task, options.seed, options.graphs)
 
 
 def _bench(options: argparse.Namespace) -> int | None:
