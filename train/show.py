@@ -85,10 +85,8 @@ def _find(path: Path, task: str | None, seed: int | None) -> Episode:
     if not names:
         raise InputError(f"{path}: no episode is recorded there yet")
     if task is not None and task not in names:
-        near = closest(task, list(names))
-        raise InputError(
-            f"{path}: no episode of task {task!r}; {near if len(near) < 200 else f'{len(names)} others are there'}"
-        )
+        mend = closest(task, names) if len(names) < 100 else f"{len(names)} other tasks are there"
+        raise InputError(f"{path}: no episode of task {task!r}; {mend}")
     raise InputError(f"{path}: no episode of seed {seed}")
 
 
