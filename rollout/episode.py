@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rollout.agents.protocol import Evidence, Roles, Said, Spent, State
+from rollout.agents.protocol import Evidence, Reply, Roles, Said, Spent, State
 from rollout.retrieve import Retriever
 from tasks.errors import InputError
 from tasks.move import Ask, Stop
@@ -176,11 +176,12 @@ async def play(
     start: Sequence[str] = (),
     prefix: Sequence[Turn] = (),
     draft: Said | None = None,
+    first: Reply | None = None,
 ) -> Episode:
     """Play one episode to its end. Raises GenerationError.
 
     `start` puts paragraphs in hand before the first question. `prefix` and `draft` (the one before them) are
-    taken as they stand in a record.
+    taken as they stand in a record; `first` is the move after them, where it has been made already.
     """
     question, pool = stage.question, stage.pool
     if draft is None:
@@ -189,15 +190,15 @@ async def play(
     spent = sum((turn.spent for turn in prefix), draft.spent)
     in_hand = {*start, *(uid for turn in prefix for uid in turn.retrieved)}
     stop: StopReason = "max_turns"
-    last, state = "", ""
+    last, last_state = "", ""
     while len(turns) < limits.max_turns:
         history = tuple((turn.question, turn.answer) for turn in turns)
-        evidence = pool.paragraphs(in_hand)
-        reply = await roles.questioner.next(State(question, evidence, current, history), seed + len(turns))
+        state = State(question, pool.paragraphs(in_hand), current, history)
+        reply, first = first or await roles.questioner.next(state, seed + len(turns)), None
         move, before = reply.move, digest(reply.prompt)
         if isinstance(move, Stop) or len(turns) == limits.cap:
             spent += reply.spent
-            last, state = reply.text, before
+            last, last_state = reply.text, before
             stop = "budget" if isinstance(move, Ask) else "malformed" if move.malformed else "policy_stop"
             break
         uids = pool.retrieve(move.question, limits.k)
@@ -216,5 +217,5 @@ async def play(
     final = await roles.answerer.answer(question, pool.paragraphs(in_hand), current, seed)
     return Episode(
         question.suite, question.id, stage.pool_hash, stage.policy, seed, stage.pins, limits, draft,
-        tuple(turns), stop, last, state, final.text, spent + final.spent, tuple(start),
+        tuple(turns), stop, last, last_state, final.text, spent + final.spent, tuple(start),
     )  # fmt: skip
