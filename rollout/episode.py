@@ -59,6 +59,12 @@ class Turn:
     spent: Spent
     """By all roles in this turn."""
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "Turn":
+        """From JSON. Raises KeyError or TypeError."""
+        lists = {name: tuple(row[name]) for name in ("parents", "retrieved")}
+        return cls(**{**row, **lists, "spent": Spent(**row["spent"])})
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:
@@ -107,17 +113,7 @@ class Episode:
             fields = {name: row[name] for name in cls.__dataclass_fields__}
             fields |= {
                 "limits": Limits(**row["limits"]),
-                "turns": tuple(
-                    Turn(
-                        **{
-                            **turn,
-                            "parents": tuple(turn["parents"]),
-                            "retrieved": tuple(turn["retrieved"]),
-                            "spent": Spent(**turn["spent"]),
-                        }
-                    )
-                    for turn in row["turns"]
-                ),
+                "turns": tuple(map(Turn.from_row, row["turns"])),
                 "draft": Said(row["draft"]["text"], Spent(**row["draft"]["spent"])),
                 "spent": Spent(**row["spent"]),
                 "start": tuple(row["start"]),

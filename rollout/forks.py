@@ -1,0 +1,129 @@
+"""Forked states: several moves tried at one state of a recorded run, each followed to its end.
+
+One row holds all candidates of a state with the prompt that they answered, so that labels and training rows
+need nothing but this row and the task's gold (arXiv 2609.37236).
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rollout.agents.protocol import Spent
+from rollout.episode import Episode, Limits, StopReason, Turn
+from tasks.errors import InputError
+from tasks.move import Ask, Move, Stop
+
+VERSION = 1
+"""Of the row; another is refused by its readers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A move and what it led to. `turns` begin with the move's own; a STOP has none."""
+
+    index: int
+    """0 is the recorded run itself."""
+    turns: tuple[Turn, ...]
+    stop: StopReason
+    last: str
+    answer: str
+    spent: Spent
+    """Since the fork: what the prefix cost was paid by the recorded run."""
+
+    @property
+    def move(self) -> Move:
+        """The move that was made at the fork; what is no move counts as STOP."""
+        if self.turns:
+            first = self.turns[0]
+            return Ask(first.question, first.rationale, first.parents)
+        return Stop("no move" if self.stop == "malformed" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A state of a recorded run, and the candidates that were tried there.
+
+    Whatever could make two candidates incomparable is part of the state: evidence, prompt, pins and limits.
+    """
+
+    suite: str
+    task: str
+    pool: str
+    policy: str
+    seed: int
+    turn: int
+    """Questions before the state."""
+    pins: Mapping[str, str]
+    limits: Limits
+    state: str
+    """Digest of the prompt."""
+    prompt: str
+    evidence: tuple[str, ...]
+    """Uids in hand."""
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def key(self) -> str:
+        """Of the state, whatever was tried there."""
+        return fork_key(
+            self.suite, self.task, self.pool, self.policy, self.seed, self.turn, self.pins, self.limits
+        )
+
+    def to_row(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {"version": VERSION, "key": self.key, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], where: str) -> "Fork":
+        """Raises InputError, which names `where`, for anything but what `to_row` gave."""
+        if row.get("version") != VERSION or "candidates" not in row:
+            raise InputError(f"{where}: not a forked state of version {VERSION}; fork again")
+        try:
+            fields = {name: row[name] for name in cls.__dataclass_fields__}
+            fields |= {
+                "limits": Limits(**row["limits"]),
+                "evidence": tuple(row["evidence"]),
+                "candidates": tuple(
+                    Candidate(
+                        **{
+                            **one,
+                            "turns": tuple(map(Turn.from_row, one["turns"])),
+                            "spent": Spent(**one["spent"]),
+                        }
+                    )
+                    for one in row["candidates"]
+                ),
+            }
+            return cls(**fields)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{where}: not a forked state ({error}); fork again") from None
+
+
+def fork_key(
+    suite: str,
+    task: str,
+    pool: str,
+    policy: str,
+    seed: int,
+    turn: int,
+    pins: Mapping[str, str],
+    limits: Limits,
+) -> str:
+    """The key of a forked state, known before it is forked."""
+    parts = ["fork", VERSION, suite, task, pool, policy, seed, turn, dict(pins), dataclasses.asdict(limits)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def candidate_of(episode: Episode, index: int, turn: int) -> Candidate:
+    """What an episode became from `turn` on."""
+    before = sum((one.spent for one in episode.turns[:turn]), episode.draft.spent)
+    spent = Spent(episode.spent.prompt - before.prompt, episode.spent.new - before.new)
+    return Candidate(index, episode.turns[turn:], episode.stop, episode.last, episode.answer, spent)
+
+
+def in_hand(episode: Episode, turn: int) -> tuple[str, ...]:
+    """Uids in hand before a turn, sorted."""
+    return tuple(sorted(episode.retrieved(turn)))
