@@ -32,6 +32,8 @@ class Candidate:
     answer: str
     spent: Spent
     """Since the fork: what the prefix cost was paid by the recorded run."""
+    times: int = 1
+    """How often the move was made at this state."""
 
     @property
     def move(self) -> Move:
@@ -117,13 +119,8 @@ def fork_key(
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def candidate_of(episode: Episode, index: int, turn: int) -> Candidate:
+def candidate_of(episode: Episode, index: int, turn: int, times: int = 1) -> Candidate:
     """What an episode became from `turn` on."""
     before = sum((one.spent for one in episode.turns[:turn]), episode.draft.spent)
     spent = Spent(episode.spent.prompt - before.prompt, episode.spent.new - before.new)
-    return Candidate(index, episode.turns[turn:], episode.stop, episode.last, episode.answer, spent)
-
-
-def in_hand(episode: Episode, turn: int) -> tuple[str, ...]:
-    """Uids in hand before a turn, sorted."""
-    return tuple(sorted(episode.retrieved(turn)))
+    return Candidate(index, episode.turns[turn:], episode.stop, episode.last, episode.answer, spent, times)

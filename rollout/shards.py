@@ -8,7 +8,7 @@ import fcntl
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rollout.episode import Episode
 from tasks.errors import InputError
@@ -57,6 +57,14 @@ def read(path: Path) -> Iterator[Episode]:
                 yield episode
 
 
+class Recordable(Protocol):
+    """An episode, or a forked state."""
+
+    def to_row(self) -> dict[str, Any]:
+        """As a JSON object."""
+        ...
+
+
 class Shard:
     """The file of one process. Raises InputError where another process has it, or the disk will not."""
 
@@ -76,9 +84,9 @@ class Shard:
             ) from None
         self._cut_torn_line()
 
-    def add(self, episode: Episode) -> None:
-        """Append an episode; once this returns, a kill of this process cannot take it back."""
-        line = json.dumps(episode.to_row()).encode() + b"\n"
+    def add(self, record: Recordable) -> None:
+        """Append a record; once this returns, a kill of this process cannot take it back."""
+        line = json.dumps(record.to_row()).encode() + b"\n"
         try:
             written = self._handle.write(line)
         except OSError as error:
