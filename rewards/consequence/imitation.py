@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,24 +55,19 @@ def row(
     return _row(fork, "ask", spell(chosen.move))
 
 
-def weights(counts: Mapping[tuple[str, Kind], int]) -> dict[tuple[str, Kind], float]:
+def weights(counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], float]:
     """Of the rows of each (task, kind): 1/sqrt(their number), scaled to a mean of 1 within the kind.
 
     A task with many states counts more than one with few, but not as many times more.
     """
-    totals: dict[Kind, list[float]] = {}
+    rows: Counter[str] = Counter()
+    mass: dict[str, float] = {}
     for (_, kind), number in counts.items():
-        rows, mass = totals.setdefault(kind, [0.0, 0.0])
-        totals[kind] = [rows + number, mass + math.sqrt(number)]
+        rows[kind] += number
+        mass[kind] = mass.get(kind, 0.0) + math.sqrt(number)
     return {
-        (task, kind): totals[kind][0] / totals[kind][1] / math.sqrt(number)
-        for (task, kind), number in counts.items()
+        (task, kind): rows[kind] / mass[kind] / math.sqrt(number) for (task, kind), number in counts.items()
     }
-
-
-def count(rows: Iterable[tuple[str, Kind]]) -> dict[tuple[str, Kind], int]:
-    """Rows of each (task, kind)."""
-    return dict(Counter(rows))
 
 
 def _row(fork: Fork, kind: Kind, target: str) -> Row:

@@ -1,0 +1,105 @@
+"""`askrl bench export`: decisions labelled and written a second, and what it takes to hold them."""
+
+import argparse
+import hashlib
+import json
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rollout.agents.protocol import Spent
+from rollout.episode import Limits, Turn, digest
+from rollout.forks import Candidate, Fork
+from rollout.shards import GRAPHS, RECORDS
+from tasks.move import STOP_TEXT
+from tasks.multi_hop import Gold
+from tasks.need_graph import Need, NeedGraph
+from train import export
+
+CANDIDATES = 8
+FILES = ("imitation.jsonl", "imitation.parquet", "pairs.jsonl", "pairs.parquet", "summary.json")
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Make forked states of eight decisions each, export them, and again from another number of shards."""
+    parser = argparse.ArgumentParser(prog="askrl bench export", description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="decisions")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        size = write(folder / "one", options.rows // CANDIDATES, 1, options.seed)
+        write(folder / "three", options.rows // CANDIDATES, 3, options.seed)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        seconds = timed(folder / "one", folder / "first")
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        timed(folder / "one", folder / "again")
+        timed(folder / "three", folder / "sharded")
+        same = [digests(folder / other) == digests(folder / "first") for other in ("again", "sharded")]
+        summary = json.loads((folder / "first" / "summary.json").read_text(encoding="utf-8"))
+    result = {
+        "rows": options.rows, "bytes_per_row": round(size / options.rows), "seconds": round(seconds, 1),
+        "rows_per_second": round(options.rows / seconds),
+        "peak_rss_mib": round((peak + 2 * workers) / 1024),
+        "rss_before_mib": round(before / 1024),
+        "same_on_rerun": same[0], "same_for_other_shards": same[1],
+        "written": sum(summary["rows"].values()),
+    }  # fmt: skip
+    print(json.dumps(result))
+
+
+def timed(records: Path, to: Path) -> float:
+    """Seconds of an export."""
+    began = time.perf_counter()
+    export.run(export.Config(records, to))
+    return time.perf_counter() - began
+
+
+def digests(folder: Path) -> list[str]:
+    """Of the files of an export; the summary names its folders, which differ."""
+    return [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES[:-1]]
+
+
+def write(folder: Path, states: int, shards: int, seed: int) -> int:
+    """Forked states of made-up tasks in a folder; the bytes of their rows."""
+    draw = random.Random(seed)
+    (folder / RECORDS).mkdir(parents=True)
+    tasks = max(1, states // 50)
+    uids = [f"{i:016x}" for i in range(20)]
+    with (folder / GRAPHS).open("w", encoding="utf-8") as file:
+        for task in range(tasks):
+            needs = tuple(Need(f"s{i}", "what", (), (uids[i],)) for i in range(4))
+            graph = NeedGraph(needs, (("s0", "s1"), ("s1", "s2")))
+            gold = Gold("mini_hops", f"t{task}", ("Tom",), graph, f"t{task}", "s3")
+            file.write(json.dumps(gold.to_row()) + "\n")
+    total = 0
+    opened = [(folder / RECORDS / f"{i}.jsonl").open("wb") for i in range(shards)]
+    for number in range(states):
+        line = json.dumps(_state(draw, f"t{number % tasks}", number, uids).to_row()).encode() + b"\n"
+        opened[number % shards].write(line)
+        total += len(line)
+    for handle in opened:
+        handle.close()
+    return total
+
+
+def _state(draw: random.Random, task: str, number: int, uids: Sequence[str]) -> Fork:
+    prompt = f"state {number}: " + "".join(draw.choice(" abcdefgh") for _ in range(300))
+    candidates = []
+    for index in range(CANDIDATES):
+        turn = Turn(
+            f"who is number {draw.randrange(10**6)} of the {draw.choice(['lake', 'town', 'river'])}",
+            "it is missing", (uids[0],), tuple(draw.sample(uids, 2)), "it is Tom",
+            "a draft of some words", digest(prompt), 20, Spent(300, 40),
+        )  # fmt: skip
+        ends = () if draw.random() < 0.1 else (turn,)
+        answer = draw.choice(["Tom", "unknown"])
+        candidates.append(Candidate(index, ends, "policy_stop", STOP_TEXT, answer, Spent(900, 90)))
+    return Fork(
+        "mini_hops", task, "pool", "prompted", number, 0, {"questioner": "q", "drafter": "d"}, Limits(),
+        digest(prompt), prompt, tuple(uids[: draw.randrange(5)]), tuple(candidates),
+    )  # fmt: skip

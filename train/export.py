@@ -1,0 +1,170 @@
+"""`askrl export`: forked states become training rows in TRL's formats, in one order for any shards.
+
+Writes `imitation` and `pairs`, each as .jsonl and .parquet, and `summary.json`: how many of which kind, and
+what each rule left out. The same records give the same bytes.
+"""
+
+import json
+import multiprocessing
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rewards.consequence import Gate, Rules, Worth, decisions, pairs
+from rewards.consequence import row as imitation_row
+from rollout.forks import Fork
+from rollout.shards import GRAPHS
+from tasks.atomic import write_json
+from tasks.errors import InputError
+from tasks.json_lines import read_rows
+from tasks.json_text import loads
+from tasks.multi_hop import Gold
+from tasks.plain import plain
+from train import export_files, export_index, export_rows
+
+if TYPE_CHECKING:
+    import pyarrow
+
+CHUNK = 256
+"""States that a worker labels at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Fields of a `job: train.export` recipe."""
+
+    records: Path
+    """The run folder of a `rollout.fork` job."""
+    output_dir: Path
+    graphs: Path | None = None
+    """By default `graphs.jsonl` in the folder of the records."""
+    rules: Rules = field(default_factory=Rules)
+    worth: Worth = field(default_factory=Worth)
+    sft_gate: Gate = "phi"
+    """What of the best ask has to clear the threshold, for a row of imitation."""
+    sft_threshold: float = 0.05
+    workers: int = 2
+
+
+@dataclass(slots=True)
+class Labelled:
+    """What a worker made of a chunk of states."""
+
+    imitation: list[export_rows.Plain]
+    pairs_json: bytes
+    pairs_arrow: "pyarrow.RecordBatch"
+    kinds: Counter[str]
+    dropped: Counter[str]
+    origins: Counter[str]
+    """States by what has to be the same for all of them."""
+
+
+def run(config: Config) -> None:
+    """Label all states and write the files. Raises InputError for mixed records and for nothing to export."""
+    from tqdm import tqdm
+
+    states = export_index.index(config.records)
+    kinds: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    origins: Counter[str] = Counter()
+    with (
+        export_files.Pairs(config.output_dir) as pairs_file,
+        export_files.Imitation(config.output_dir) as imitation_file,
+        tqdm(total=len(states), desc="export", unit="state", disable=None) as bar,
+    ):
+        for chunk in _labelled(config, states):
+            origins.update(chunk.origins)
+            if len(origins) > 1:
+                raise InputError(_mixed(config.records, origins))
+            kinds.update(chunk.kinds)
+            dropped.update(chunk.dropped)
+            pairs_file.add(chunk.pairs_json, chunk.pairs_arrow)
+            dropped["same state and target"] += imitation_file.add(chunk.imitation)
+            bar.update(min(CHUNK, bar.total - bar.n))
+        kinds.update(imitation_file.kinds)
+        if not kinds:
+            left = ", ".join(f"{number} {why}" for why, number in dropped.most_common()) or "no states"
+            raise InputError(f"{config.records}: no state gives a row ({left}); record and fork more tasks")
+    summary = {"states": len(states), "rows": _sorted(kinds), "left_out": _sorted(dropped)}
+    write_json(config.output_dir / "summary.json", {**summary, "settings": plain(config)})
+    print(f"{config.output_dir}: {json.dumps(summary)}")
+
+
+def _labelled(config: Config, states: export_index.Index) -> Iterator[Labelled]:
+    """The chunks in order, a few ahead of whoever writes them."""
+    starts = range(0, len(states), CHUNK)
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(config.workers, _start_worker, (config, states)) as pool:
+        ahead: deque[Any] = deque()
+        for start in starts:
+            ahead.append(pool.apply_async(_label, (start,)))
+            if len(ahead) > 2 * config.workers:
+                yield ahead.popleft().get()
+        while ahead:
+            yield ahead.popleft().get()
+
+
+_worker: "tuple[Config, export_index.Index, Mapping[str, Gold]]"
+
+
+def _start_worker(config: Config, states: export_index.Index) -> None:
+    global _worker
+    _worker = config, states, graphs(config.graphs or config.records / GRAPHS)
+
+
+def graphs(file: Path) -> dict[str, Gold]:
+    """What the states are scored by, by task."""
+    return {
+        f"{row.get('suite')}/{row.get('task')}": Gold.from_row(row, f"{file}, row {number}")
+        for number, row in read_rows(file)
+    }
+
+
+def _label(start: int) -> Labelled:
+    config, states, golds = _worker
+    imitation: list[export_rows.Plain] = []
+    preferred: list[export_rows.Plain] = []
+    dropped: Counter[str] = Counter()
+    origins: Counter[str] = Counter()
+    for where, line in states.lines(start, start + CHUNK):
+        fork = Fork.from_row(loads(line.decode()), where)
+        gold = golds.get(f"{fork.suite}/{fork.task}")
+        if gold is None:
+            raise InputError(
+                f"{where}: task {fork.task!r} of {fork.suite} has no graph; name its file: graphs"
+            )
+        origins[json.dumps([fork.policy, dict(fork.pins), plain(fork.limits)])] += 1
+        found = decisions(fork, gold, config.worth)
+        row = imitation_row(fork, found, gold, config.sft_gate, config.sft_threshold, dropped)
+        if row is not None:
+            imitation.append(export_rows.imitation(fork, row))
+        preferred += (export_rows.pair(fork, one) for one in pairs(fork, found, gold, config.rules, dropped))
+    turns = export_rows.TURNS["pairs"]
+    return Labelled(
+        imitation,
+        export_rows.to_json(preferred, turns),
+        export_rows.to_arrow(preferred, turns),
+        Counter(f"{row['kind']} ({row['reason']})" for row in preferred),
+        dropped,
+        origins,
+    )
+
+
+def _mixed(records: Path, origins: Counter[str]) -> str:
+    (one, first), (other, second) = origins.most_common(2)
+    names = ("policy", "pins", "limits")
+    differ = [
+        f"{name} {json.dumps(a)} and {json.dumps(b)}"
+        for name, a, b in zip(names, json.loads(one), json.loads(other), strict=True)
+        if a != b
+    ]
+    return (
+        f"{records}: states that cannot be compared, {first} and {second}: {'; '.join(differ)}; "
+        "export each in a folder of its own"
+    )
+
+
+def _sorted(counts: Counter[str]) -> dict[str, int]:
+    return {name: counts[name] for name in sorted(counts) if counts[name]}
