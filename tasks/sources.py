@@ -1,7 +1,7 @@
 """From a recipe's `task:` section to its tasks: `use` names a module with `Config` and `load`."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from types import ModuleType
 from typing import Any, Literal
@@ -13,12 +13,12 @@ from tasks.tool_task import TaskSet
 OURS = ("mini", "when2call")
 
 
-def module(use: object, where: str = "task") -> ModuleType:
+def module(use: object, where: str = "task", ours: Sequence[str] = OURS) -> ModuleType:
     """The module that `use` names: one of ours, or the path of the user's own (`my_tasks`, `my.tasks`).
 
     Raises InputError, naming the closest of ours, when there is none with `Config` and `load`.
     """
-    name = f"tasks.{use}" if use in OURS else str(use)
+    name = f"tasks.{use}" if use in ours else str(use)
     is_path = all(part.isidentifier() for part in name.split("."))
     try:
         found = importlib.import_module(name) if is_path else None
@@ -31,7 +31,7 @@ def module(use: object, where: str = "task") -> ModuleType:
     if found is None or not (is_dataclass(getattr(found, "Config", None)) and hasattr(found, "load")):
         raise InputError(
             f"{where}: use is {use!r}, not a task (a module with a dataclass Config and load); "
-            f"{closest(use, OURS)}"
+            f"{closest(use, ours)}"
         )
     return found
 

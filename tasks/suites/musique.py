@@ -1,20 +1,20 @@
 """MuSiQue (Trivedi et al., TACL 2022): a need is a step of the decomposition, its evidence one paragraph."""
 
-from collections.abc import Mapping
-from typing import Any
+import re
 
 from tasks.need_graph import Need, NeedGraph
-from tasks.suites.task import GraphTask, SkipRow, Suite, step_edges, texts_of
+from tasks.suites.rows import records
+from tasks.suites.task import GraphTask, Piece, Row, SkipRow, Suite, step_edges, text_of, texts_of
 
 
-def parse(row: Mapping[str, Any]) -> GraphTask:
+def parse(row: Row) -> GraphTask:
     """One row in the original format; unanswerable ones have no supports."""
     if row.get("answerable") is False:
         raise SkipRow("unanswerable")
-    steps = row["question_decomposition"]
+    steps = records(row["question_decomposition"])
     if not steps:
         raise SkipRow("no decomposition")
-    positions = {paragraph["idx"] for paragraph in row["paragraphs"]}
+    positions = {paragraph["idx"] for paragraph in records(row["paragraphs"])}
     needs = []
     for number, step in enumerate(steps, 1):  # by position: a step's own id names a single-hop question
         support = step["paragraph_support_idx"]
@@ -29,7 +29,37 @@ def parse(row: Mapping[str, Any]) -> GraphTask:
         answers=(str(row["answer"]), *texts_of(row.get("answer_aliases") or [])),
         graph=NeedGraph(tuple(needs), step_edges([need.text for need in needs])),
         kind=str(row["id"]).partition("__")[0],
+        template=template(str(row["id"])),
+        answer_need=needs[-1].id,
     )
 
 
-MUSIQUE = Suite("MuSiQue", parse)
+def template(name: str) -> str:
+    """Structure and *sorted* single-hop ids of a task's id: the same for its re-ordered paraphrases."""
+    kind, _, hops = name.partition("__")
+    return f"{kind}__{'_'.join(sorted(hops.split('_')))}"
+
+
+def paragraphs(row: Row) -> list[Piece]:
+    """A row's own, distractors among them."""
+    return [
+        (int(one["idx"]), text_of(one["title"]), text_of(one["paragraph_text"]))
+        for one in records(row["paragraphs"])
+    ]
+
+
+def single_hops(task: GraphTask) -> set[str]:
+    """The steps' questions as they may stand in a list of single-hop questions: answers in place of `#n`."""
+    answers = {f"#{number}": need.answers[0] for number, need in enumerate(task.graph.needs, 1)}
+    return {
+        folded(re.sub(r"#\d+", lambda found: answers.get(found[0], found[0]), need.text))
+        for need in task.graph.needs
+    }
+
+
+def folded(question: str) -> str:
+    """A question as it is compared: case, spaces and the mark at its end do not matter."""
+    return " ".join(question.casefold().split()).rstrip(" ?")
+
+
+MUSIQUE = Suite("musique", "MuSiQue", parse, top_k=5, word_cap=30, paragraphs=paragraphs)

@@ -2,14 +2,18 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tasks.errors import InputError
-from tasks.json_lines import read_rows
-from tasks.need_graph import CyclicError, NeedGraph
+from tasks.need_graph import CyclicError, NeedGraph, Uid
+from tasks.suites.rows import listed, read
+
+Row = Mapping[str, Any]
+Piece = tuple[Uid, str, str]
+"""A paragraph as the annotation names it, its title, its text."""
 
 
 class SkipRow(ValueError):
@@ -18,32 +22,61 @@ class SkipRow(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class GraphTask:
-    """A question, its answer with aliases, and what it needs. `kind` is the suite's own class of question."""
+    """A question, its answer with aliases, and what it needs."""
 
     id: str
     question: str
     answers: tuple[str, ...]
     graph: NeedGraph
     kind: str = ""
+    """The suite's own class of question."""
+    template: str = ""
+    """Tasks of one template are paraphrases of one another; empty where a task has none."""
+    answer_need: str | None = None
+    """The need whose own answer is the task's, where there is one with evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A data set: how its row is read. `parse` raises SkipRow, or KeyError and TypeError for a broken row."""
+    """A data set: how its row is read, and how a task of it is played.
 
+    `parse` and `paragraphs` raise SkipRow, or KeyError and TypeError for a broken row.
+    """
+
+    key: str
     name: str
-    parse: Callable[[Mapping[str, Any]], GraphTask]
+    parse: Callable[[Row], GraphTask]
+    top_k: int
+    """Paragraphs that a question fetches at most."""
+    word_cap: int
+    """Words that a final answer may have."""
+    paragraphs: Callable[[Row], list[Piece]] | None = None
+    """A row's own; None where they come from a corpus."""
+    has_graphs: bool = True
 
     def load(self, path: Path) -> tuple[list[GraphTask], Counter[str]]:
-        """The tasks of a JSON-lines file in its order, and the rows left out by reason.
+        """The tasks of a file in its order, and the rows left out by reason.
 
         Raises InputError naming file and row for one that is no row of this suite.
         """
-        found: dict[str, GraphTask] = {}
         skipped: Counter[str] = Counter()
-        for number, row in read_rows(path):
+        return [task for task, _ in self.each(read(path), str(path), skipped)], skipped
+
+    def each(
+        self,
+        rows: Iterable[tuple[int, Row]],
+        source: str,
+        skipped: Counter[str],
+        use: Callable[[GraphTask, Row], Any] = lambda task, row: None,
+    ) -> Iterator[tuple[GraphTask, Any]]:
+        """Each task and what `use` makes of it; rows left out are counted in `skipped`, by reason."""
+        found: set[str] = set()
+        for number, row in rows:
             try:
                 task = self.parse(row)
+                if task.id in found:
+                    raise SkipRow("an id that an earlier row has")
+                used = use(task, row)
             except SkipRow as skip:
                 skipped[str(skip)] += 1
                 continue
@@ -52,12 +85,9 @@ class Suite:
                 continue
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
                 cause = f"no {error}" if isinstance(error, KeyError) else str(error)
-                raise InputError(f"{path}, row {number}: not a row of {self.name} ({cause})") from None
-            if task.id in found:
-                skipped["an id that an earlier row has"] += 1
-                continue
-            found[task.id] = task
-        return list(found.values()), skipped
+                raise InputError(f"{source}, row {number}: not a row of {self.name} ({cause})") from None
+            found.add(task.id)
+            yield task, used
 
 
 def references(text: str, own: int, steps: int) -> list[int]:
@@ -75,8 +105,13 @@ def step_edges(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     )
 
 
+def text_of(value: object) -> str:
+    """A string; TypeError for anything else."""
+    if not isinstance(value, str):
+        raise TypeError(f"a text was expected, not {type(value).__name__}")
+    return value
+
+
 def texts_of(value: object) -> tuple[str, ...]:
-    """A list of strings; TypeError for anything else."""
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError(f"a list of texts was expected, not {type(value).__name__}")
-    return tuple(value)
+    """A list of strings, maybe as JSON text; TypeError for anything else."""
+    return tuple(map(text_of, listed(value)))

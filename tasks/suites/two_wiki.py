@@ -1,20 +1,22 @@
 """2WikiMultiHopQA (Ho et al., COLING 2020): a need is an evidence triple, found by its subject."""
 
-import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
+from tasks.errors import InputError
+from tasks.json_lines import read_rows
 from tasks.need_graph import Need, NeedGraph
-from tasks.suites.task import GraphTask, SkipRow, Suite
+from tasks.suites.rows import listed
+from tasks.suites.task import GraphTask, Piece, Row, SkipRow, Suite, text_of, texts_of
 
 CHAINED = ("compositional", "inference", "bridge_comparison")
 """Kinds of question whose triples build on one another; the triples of a comparison stand side by side."""
 
 
-def parse(row: Mapping[str, Any]) -> GraphTask:
+def parse(row: Row) -> GraphTask:
     """One row in the original format, or of the hub's parquet copy, where lists are JSON text."""
-    context, facts, triples = (_listed(row[key]) for key in ("context", "supporting_facts", "evidences"))
+    context, facts, triples = (listed(row[key]) for key in ("context", "supporting_facts", "evidences"))
     if not triples:
         raise SkipRow("no evidence triples")
     titles = [str(title) for title, _ in context]
@@ -31,13 +33,40 @@ def parse(row: Mapping[str, Any]) -> GraphTask:
         for i, (_, _, answer) in enumerate(triples[: j - 1], 1)
         if row["type"] in CHAINED and key(str(answer)) == key(str(subject))
     )
+    answer = str(row["answer"])
     return GraphTask(
-        str(row["_id"]),
-        str(row["question"]),
-        (str(row["answer"]),),
-        NeedGraph(tuple(needs), edges),
-        str(row["type"]),
+        id=str(row["_id"] if "_id" in row else row["id"]),
+        question=str(row["question"]),
+        answers=(answer,),
+        graph=NeedGraph(tuple(needs), edges),
+        kind=str(row["type"]),
+        answer_need=next(
+            (need.id for need in needs[::-1] if need.required and key(need.answers[0]) == key(answer)), None
+        ),
     )
+
+
+def paragraphs(row: Row) -> list[Piece]:
+    """A row's context, the sentences of each paragraph joined."""
+    return [
+        (place, text_of(title), " ".join(sentence.strip() for sentence in texts_of(sentences)))
+        for place, (title, sentences) in enumerate(listed(row["context"]))
+    ]
+
+
+def read_aliases(path: Path) -> dict[str, tuple[str, ...]]:
+    """The other names of each answer by its Wikidata id, from the data set's own file of them.
+
+    Raises InputError naming file and row.
+    """
+    found = {}
+    for number, row in read_rows(path):
+        try:
+            found[text_of(row["Q_id"])] = (*texts_of(row["aliases"]), *texts_of(row.get("demonyms") or []))
+        except (KeyError, TypeError) as error:
+            cause = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise InputError(f"{path}, row {number}: not a row of aliases ({cause})") from None
+    return found
 
 
 def key(name: str) -> str:
@@ -62,11 +91,4 @@ def paragraph_of(subject: str, titles: Sequence[str], supporting: frozenset[str]
     return min(candidates, key=lambda i: (titles[i] not in supporting, i)) if candidates else None
 
 
-def _listed(value: object) -> list[Any]:
-    found = json.loads(value) if isinstance(value, str) else value
-    if not isinstance(found, list):
-        raise TypeError(f"a list was expected, not {type(value).__name__}")
-    return found
-
-
-TWO_WIKI = Suite("2WikiMultiHopQA", parse)
+TWO_WIKI = Suite("2wiki", "2WikiMultiHopQA", parse, top_k=3, word_cap=30, paragraphs=paragraphs)
