@@ -98,8 +98,8 @@ async def fork(
     others = await gather(follow(index, reply) for index, reply in new.values())
     first = dataclasses.replace(recorded_one, times=times[asked(recorded_one.move)])
     return Fork(
-        episode.suite, episode.task, episode.pool, episode.policy, episode.seed, turn, episode.pins,
-        episode.limits, recorded, prompt, in_hand, (first, *others),
+        key_of(episode, turn), episode.suite, episode.task, episode.pool, episode.policy, episode.seed, turn,
+        episode.pins, episode.limits, recorded, prompt, in_hand, (first, *others),
     )  # fmt: skip
 
 

@@ -51,6 +51,8 @@ class Fork:
     Whatever could make two candidates incomparable is part of the state: evidence, prompt, pins and limits.
     """
 
+    key: str
+    """See `fork_key`."""
     suite: str
     task: str
     pool: str
@@ -67,16 +69,9 @@ class Fork:
     """Uids in hand."""
     candidates: tuple[Candidate, ...]
 
-    @property
-    def key(self) -> str:
-        """Of the state, whatever was tried there."""
-        return fork_key(
-            self.suite, self.task, self.pool, self.policy, self.seed, self.turn, self.pins, self.limits
-        )
-
     def to_row(self) -> dict[str, Any]:
         """As a JSON object."""
-        return {"version": VERSION, "key": self.key, **dataclasses.asdict(self)}
+        return {"version": VERSION, **dataclasses.asdict(self)}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], where: str) -> "Fork":

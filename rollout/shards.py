@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from rollout.episode import Episode
 from tasks.errors import InputError
-from tasks.json_text import loads
 
 RECORDS, GRAPHS = "records", "graphs.jsonl"
 """In a run folder: the folder of the shards, and what the episodes are scored by."""
@@ -35,15 +34,22 @@ def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             for number, line in enumerate(lines, 1):
                 if not line.endswith(b"\n"):
                     return  # its writer is at it, or was killed
-                try:
-                    row = loads(line.decode())
-                except ValueError as error:
-                    raise _broken(file, number, str(error)) from None
-                if not isinstance(row, dict):
-                    raise _broken(file, number, "no JSON object")
-                yield number, row
+                yield number, parse(line, f"{file}, row {number}")
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror})") from None
+
+
+def parse(line: bytes, where: str) -> dict[str, Any]:
+    """A record. Raises InputError for a line that is none."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        row, why = None, str(error)
+    else:
+        why = "no JSON object"
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: not a record ({why}); remove the row, it is recorded again")
+    return row
 
 
 def read(path: Path) -> Iterator[Episode]:
@@ -110,7 +116,3 @@ class Shard:
             end = start
         if end < size:
             self._handle.truncate(end)
-
-
-def _broken(file: Path, number: int, why: str) -> InputError:
-    return InputError(f"{file}, row {number}: not a record ({why}); remove the row, it is recorded again")

@@ -4,8 +4,8 @@ Several spellings of STOP would let preference training learn separators instead
 are written by `spell` alone, wherever a prompt, a record or a training row needs one.
 """
 
-import json
 from dataclasses import dataclass
+from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from tasks.json_text import loads
@@ -36,8 +36,11 @@ def spell(move: Move) -> str:
     """The canonical text of a move."""
     if isinstance(move, Stop):
         return STOP_TEXT
-    fields = {"action": "ASK", "question": move.question, "rationale": move.rationale}
-    return json.dumps({**fields, "parents": list(move.parents)}, ensure_ascii=False)
+    parents = ", ".join(map(_quoted, move.parents))
+    return (
+        f'{{"action": "ASK", "question": {_quoted(move.question)}, '
+        f'"rationale": {_quoted(move.rationale)}, "parents": [{parents}]}}'
+    )
 
 
 def parse(text: str) -> Move:

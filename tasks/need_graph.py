@@ -78,8 +78,13 @@ class NeedGraph:
 
     def coverage(self, retrieved: Collection[Uid]) -> float | None:
         """Share of the required needs' paragraphs that have been retrieved; None where none is required."""
-        wanted = {uid for need in self.required for uid in need.evidence}
+        wanted = self.wanted
         return len(wanted.intersection(retrieved)) / len(wanted) if wanted else None
+
+    @functools.cached_property
+    def wanted(self) -> frozenset[Uid]:
+        """The paragraphs of all required needs."""
+        return frozenset(uid for need in self.required for uid in need.evidence)
 
     def frontier(self, retrieved: Collection[Uid]) -> frozenset[str]:
         """Unresolved required needs whose nearest required ancestors are all resolved.

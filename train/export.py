@@ -4,6 +4,7 @@ Writes `imitation` and `pairs`, each as .jsonl and .parquet, and `summary.json`:
 what each rule left out. The same records give the same bytes.
 """
 
+import dataclasses
 import json
 import multiprocessing
 from collections import Counter, deque
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from rewards.consequence import Gate, Rules, Worth, decisions, pairs
 from rewards.consequence import row as imitation_row
 from rollout.forks import Fork
-from rollout.shards import GRAPHS
+from rollout.shards import GRAPHS, parse
 from tasks.atomic import write_json
 from tasks.errors import InputError
 from tasks.json_lines import read_rows
-from tasks.json_text import loads
+from tasks.move import spell
 from tasks.multi_hop import Gold
 from tasks.plain import plain
 from train import export_files, export_index, export_rows
@@ -52,9 +53,9 @@ class Config:
 class Labelled:
     """What a worker made of a chunk of states."""
 
-    imitation: list[export_rows.Plain]
-    pairs_json: bytes
-    pairs_arrow: "pyarrow.RecordBatch"
+    imitation: list[export_files.Waiting]
+    pairs: bytes
+    pairs_batch: "pyarrow.RecordBatch"
     kinds: Counter[str]
     dropped: Counter[str]
     origins: Counter[str]
@@ -80,7 +81,7 @@ def run(config: Config) -> None:
                 raise InputError(_mixed(config.records, origins))
             kinds.update(chunk.kinds)
             dropped.update(chunk.dropped)
-            pairs_file.add(chunk.pairs_json, chunk.pairs_arrow)
+            pairs_file.add(chunk.pairs, chunk.pairs_batch)
             dropped["same state and target"] += imitation_file.add(chunk.imitation)
             bar.update(min(CHUNK, bar.total - bar.n))
         kinds.update(imitation_file.kinds)
@@ -124,32 +125,31 @@ def graphs(file: Path) -> dict[str, Gold]:
 
 def _label(start: int) -> Labelled:
     config, states, golds = _worker
-    imitation: list[export_rows.Plain] = []
-    preferred: list[export_rows.Plain] = []
+    imitation: list[export_files.Waiting] = []
+    preferred = export_rows.Rows("pairs")
+    kinds: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     origins: Counter[str] = Counter()
     for where, line in states.lines(start, start + CHUNK):
-        fork = Fork.from_row(loads(line.decode()), where)
+        fork = Fork.from_row(parse(line, where), where)
         gold = golds.get(f"{fork.suite}/{fork.task}")
         if gold is None:
             raise InputError(
                 f"{where}: task {fork.task!r} of {fork.suite} has no graph; name its file: graphs"
             )
-        origins[json.dumps([fork.policy, dict(fork.pins), plain(fork.limits)])] += 1
+        origins[json.dumps([fork.policy, fork.pins, dataclasses.astuple(fork.limits)])] += 1
         found = decisions(fork, gold, config.worth)
         row = imitation_row(fork, found, gold, config.sft_gate, config.sft_threshold, dropped)
         if row is not None:
-            imitation.append(export_rows.imitation(fork, row))
-        preferred += (export_rows.pair(fork, one) for one in pairs(fork, found, gold, config.rules, dropped))
-    turns = export_rows.TURNS["pairs"]
-    return Labelled(
-        imitation,
-        export_rows.to_json(preferred, turns),
-        export_rows.to_arrow(preferred, turns),
-        Counter(f"{row['kind']} ({row['reason']})" for row in preferred),
-        dropped,
-        origins,
-    )
+            origin = export_rows.lineage(fork, row.id, row.kind)
+            imitation.append(export_files.Waiting(fork.prompt, row.target, origin))
+        for pair in pairs(fork, found, gold, config.rules, dropped):
+            kinds[f"{pair.kind} ({pair.reason})"] += 1
+            origin = export_rows.lineage(fork, pair.id, pair.kind)
+            said = (spell(pair.chosen.move), spell(pair.rejected.move))
+            preferred.add(fork.prompt, said, 1.0, {**origin, "reason": pair.reason})
+    lines = "".join(preferred.lines).encode()
+    return Labelled(imitation, lines, preferred.batch(), kinds, dropped, origins)
 
 
 def _mixed(records: Path, origins: Counter[str]) -> str:

@@ -1,12 +1,13 @@
 """The files of an export, JSON lines and Parquet: whole under their names, or not there."""
 
+import itertools
 import json
 import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rewards.consequence import weights
 from train import export_rows
@@ -18,6 +19,19 @@ ROW_GROUP = 8192
 """Rows of a Parquet row group, at the least."""
 
 
+class Waiting(NamedTuple):
+    """A row of imitation whose weight is not known yet."""
+
+    prompt: str
+    target: str
+    lineage: dict[str, Any]
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Task and kind, which share their weight."""
+        return f"{self.lineage['suite']}/{self.lineage['task']}", self.lineage["kind"]
+
+
 class _Files:
     """`name`.jsonl and .parquet, written beside their places and renamed in the end."""
 
@@ -25,11 +39,10 @@ class _Files:
         import pyarrow.parquet as pq
 
         folder.mkdir(parents=True, exist_ok=True)
-        self.turns = export_rows.TURNS[name]
         self._done = {kind: folder / f"{name}.{kind}" for kind in ("jsonl", "parquet")}
         self._partial = {kind: folder / f".{name}.{kind}.tmp" for kind in self._done}
         self._jsonl = self._partial["jsonl"].open("wb")
-        self._parquet = pq.ParquetWriter(self._partial["parquet"], export_rows.schema(self.turns))
+        self._parquet = pq.ParquetWriter(self._partial["parquet"], export_rows.schema(name))
         self._batches: list[pyarrow.RecordBatch] = []
 
     def write(self, lines: bytes, batch: "pyarrow.RecordBatch") -> None:
@@ -101,16 +114,16 @@ class Imitation:
             found[kind] += number
         return found
 
-    def add(self, rows: Sequence[export_rows.Plain]) -> int:
+    def add(self, rows: Sequence[Waiting]) -> int:
         """Keep the rows that are new; how many were not."""
         doubles = 0
         for row in rows:
-            content = bytes.fromhex(row["id"])
+            content = bytes.fromhex(row.lineage["id"])
             if content in self._seen:
                 doubles += 1
                 continue
             self._seen.add(content)
-            self._counts[f"{row['suite']}/{row['task']}", row["kind"]] += 1
+            self._counts[row.group] += 1
             self._file.write(json.dumps(row).encode() + b"\n")
         return doubles
 
@@ -126,23 +139,14 @@ class Imitation:
 
     def _weigh(self) -> None:
         weight = weights(self._counts)
-        files = _Files(self._folder, "imitation")
-        whole = False
+        files, whole = _Files(self._folder, "imitation"), False
         try:
-            rows: list[export_rows.Plain] = []
             with self._waiting.open("rb") as lines:
-                for line in lines:
-                    row = json.loads(line)
-                    row["weight"] = weight[f"{row['suite']}/{row['task']}", row["kind"]]
-                    rows.append(row)
-                    if len(rows) == ROW_GROUP:
-                        self._write(files, rows)
-                        rows = []
-            if rows:
-                self._write(files, rows)
+                while some := list(itertools.islice(lines, ROW_GROUP)):
+                    rows = export_rows.Rows("imitation")
+                    for row in (Waiting(*json.loads(line)) for line in some):
+                        rows.add(row.prompt, (row.target,), weight[row.group], row.lineage)
+                    files.write("".join(rows.lines).encode(), rows.batch())
             whole = True
         finally:
             files.close(whole)
-
-    def _write(self, files: _Files, rows: Sequence[export_rows.Plain]) -> None:
-        files.write(export_rows.to_json(rows, files.turns), export_rows.to_arrow(rows, files.turns))

@@ -1,12 +1,9 @@
-"""Training rows in TRL's conversational formats, as JSON lines and as Arrow."""
+"""Training rows in TRL's conversational formats, as JSON lines and as Arrow columns."""
 
-import json
-from collections.abc import Sequence
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import TYPE_CHECKING, Any
 
-from rewards.consequence import Pair, Row
 from rollout.forks import Fork
-from tasks.move import spell
 
 if TYPE_CHECKING:
     import pyarrow
@@ -14,75 +11,73 @@ if TYPE_CHECKING:
 TURNS = {"imitation": ("completion",), "pairs": ("chosen", "rejected")}
 """What the assistant says in a row of each file."""
 
-Plain = dict[str, Any]
-"""A row whose prompt and turns are plain texts; on disk each is a list of one message."""
+_THINKING_OFF = '"chat_template_kwargs": {"enable_thinking": false}'
 
 
-def imitation(fork: Fork, row: Row) -> Plain:
-    """An imitation row. Its weight is known only once all rows have been counted."""
-    return {"prompt": fork.prompt, "completion": row.target, **_lineage(fork, row.id, row.kind)}
+class Rows:
+    """Rows of one file, each both as a line and as values of columns. Their prompts are those of states."""
+
+    def __init__(self, name: str) -> None:
+        self.turns = TURNS[name]
+        self.kinds = schema(name)
+        self.lines: list[str] = []
+        self._columns: dict[str, list[Any]] = {column: [] for column in self.kinds.names[:-1]}
+
+    def add(self, prompt: str, said: tuple[str, ...], weight: float, lineage: dict[str, Any]) -> None:
+        """A row of these turns. Keys and values come in the order of the schema."""
+        parts = [f'{{"prompt": [{{"role": "user", "content": {_quoted(prompt)}}}]']
+        for name, text in zip(self.turns, said, strict=True):
+            parts.append(f'"{name}": [{{"role": "assistant", "content": {_quoted(text)}}}]')
+            self._columns[name].append(text)
+        for name, value in lineage.items():
+            parts.append(f'"{name}": {_quoted(value) if isinstance(value, str) else value}')
+            self._columns[name].append(value)
+        self._columns["prompt"].append(prompt)
+        self._columns["weight"].append(weight)
+        parts.append(f'"weight": {weight}, {_THINKING_OFF}}}\n')
+        self.lines.append(", ".join(parts))
+
+    def batch(self) -> "pyarrow.RecordBatch":
+        """All rows."""
+        import pyarrow as pa
+
+        said = {"prompt": "user", **dict.fromkeys(self.turns, "assistant")}
+        columns = [
+            _messages(said[name], values) if name in said else pa.array(values, self.kinds.field(name).type)
+            for name, values in self._columns.items()
+        ]
+        off = pa.repeat(pa.scalar(False), len(self.lines))
+        thinking = pa.StructArray.from_arrays([off], ["enable_thinking"])
+        return pa.RecordBatch.from_arrays([*columns, thinking], schema=self.kinds)
 
 
-def pair(fork: Fork, found: Pair) -> Plain:
-    """A preference pair."""
+def schema(name: str) -> "pyarrow.Schema":
+    """Of the rows of a file."""
+    import pyarrow as pa
+
+    message = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+    kinds = {"seed": pa.int64(), "turn": pa.int32(), "weight": pa.float64()}
+    kinds |= dict.fromkeys(("prompt", *TURNS[name]), message)
+    columns = ["prompt", *TURNS[name], "id", "kind", "suite", "task", "state", "policy", "seed", "turn"]
+    columns += ["reason", "weight"] if name == "pairs" else ["weight"]
+    thinking = pa.struct([("enable_thinking", pa.bool_())])
+    return pa.schema(
+        [
+            *((column, kinds.get(column, pa.string())) for column in columns),
+            ("chat_template_kwargs", thinking),
+        ]
+    )
+
+
+def lineage(fork: Fork, name: str, kind: str) -> dict[str, Any]:
+    """Where a row comes from."""
     return {
-        "prompt": fork.prompt,
-        "chosen": spell(found.chosen.move),
-        "rejected": spell(found.rejected.move),
-        **_lineage(fork, found.id, found.kind),
-        "reason": found.reason,
-        "weight": 1.0,
-    }
-
-
-def _lineage(fork: Fork, name: str, kind: str) -> Plain:
-    return {
-        "id": name, "suite": fork.suite, "task": fork.task, "kind": kind, "state": fork.state,
+        "id": name, "kind": kind, "suite": fork.suite, "task": fork.task, "state": fork.state,
         "policy": fork.policy, "seed": fork.seed, "turn": fork.turn,
     }  # fmt: skip
 
 
-def to_json(rows: Sequence[Plain], turns: Sequence[str]) -> bytes:
-    """The rows as JSON lines."""
-    roles = {"prompt": "user", **dict.fromkeys(turns, "assistant")}
-    lines = []
-    for row in rows:
-        said = {name: [{"role": role, "content": row[name]}] for name, role in roles.items()}
-        lines.append(json.dumps({**row, **said, "chat_template_kwargs": {"enable_thinking": False}}))
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
-def schema(turns: Sequence[str]) -> "pyarrow.Schema":
-    """Of the rows whose turns these are."""
-    import pyarrow as pa
-
-    message = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
-    numbers = {"seed": pa.int64(), "turn": pa.int32(), "weight": pa.float64()}
-    names = ["prompt", *turns, "id", "suite", "task", "kind", "state", "policy", "seed", "turn"]
-    names += ["reason", "weight"] if "chosen" in turns else ["weight"]
-    messages = dict.fromkeys(("prompt", *turns), message)
-    fields = [(name, messages.get(name) or numbers.get(name) or pa.string()) for name in names]
-    return pa.schema([*fields, ("chat_template_kwargs", pa.struct([("enable_thinking", pa.bool_())]))])
-
-
-def to_arrow(rows: Sequence[Plain], turns: Sequence[str]) -> "pyarrow.RecordBatch":
-    """The rows as an Arrow batch."""
-    import pyarrow as pa
-
-    kinds = schema(turns)
-    columns: list[Any] = []
-    for name in kinds.names[:-1]:
-        values = [row[name] for row in rows]
-        if name == "prompt" or name in turns:
-            columns.append(_messages("user" if name == "prompt" else "assistant", values))
-        else:
-            columns.append(pa.array(values, kinds.field(name).type))
-    off = pa.repeat(pa.scalar(False), len(rows))
-    columns.append(pa.StructArray.from_arrays([off], ["enable_thinking"]))
-    return pa.RecordBatch.from_arrays(columns, schema=kinds)
-
-
-def _messages(role: str, texts: Sequence[str]) -> "pyarrow.ListArray":
+def _messages(role: str, texts: list[str]) -> "pyarrow.ListArray":
     import pyarrow as pa
 
     roles = pa.repeat(pa.scalar(role), len(texts))

@@ -4,18 +4,23 @@ No judge and no reward model: a decision is measured by the evidence that came a
 decisions is the first of outcome, quickness and gain that is known on both sides and differs.
 """
 
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rollout.forks import Candidate, Fork
+from rollout.episode import Turn
+from rollout.forks import Fork
 from tasks.move import Ask, Move
 from tasks.multi_hop import Gold
+from tasks.need_graph import Uid
 
 DONE = 1.0 - 1e-12
 EQUAL = 1e-9
 """Values are sums of three terms: a gap of exactly the margin must not pass by rounding."""
+
+_WORD, _ARTICLES = re.compile(r"[^\W_]+"), frozenset(("a", "an", "the"))
 
 Key = Literal["outcome", "quickest", "gain"]
 
@@ -62,28 +67,41 @@ def done_before(fork: Fork, gold: Gold) -> bool | None:
 
 def decisions(fork: Fork, gold: Gold, worth: Worth | None = None) -> list[Decision]:
     """What each candidate of a state led to, in their order."""
-    return [_decision(fork, candidate, gold, worth or Worth()) for candidate in fork.candidates]
+    worth, evidence = worth or Worth(), frozenset(fork.evidence)
+    return [
+        Decision(
+            candidate.index,
+            candidate.move,
+            *_worth(candidate.turns, evidence, gold.graph.wanted, worth),
+            is_correct(candidate.answer, gold),
+        )
+        for candidate in fork.candidates
+    ]
 
 
-def _decision(fork: Fork, candidate: Candidate, gold: Gold, worth: Worth) -> Decision:
-    covered = [gold.graph.coverage(fork.evidence)]
-    in_hand = set(fork.evidence)
-    for turn in candidate.turns:
-        in_hand.update(turn.retrieved)
-        covered.append(gold.graph.coverage(in_hand))
-    complete = next((t for t, share in enumerate(covered) if share is not None and share >= DONE), -1)
-    phi: float | None = 0.0
-    value: float | None = 0.0
-    if candidate.turns:
-        before, after = covered[0], covered[1]
-        phi = None if before is None or after is None else after - before
-        again = redundancy(candidate.turns[0].retrieved, fork.evidence)
-        value = None if phi is None else value_of(phi, again, worth)
-    correct = is_correct(candidate.answer, gold)
-    return Decision(candidate.index, candidate.move, phi, value, complete, correct)
+def _worth(
+    turns: Sequence[Turn], evidence: frozenset[str], wanted: frozenset[Uid], worth: Worth
+) -> tuple[float | None, float | None, int]:
+    """phi, value and turns to completion of a move and what followed it."""
+    if not wanted:
+        return (None, None, -1) if turns else (0.0, 0.0, -1)
+    have = set(wanted & evidence)
+    before = len(have)
+    complete = 0 if before == len(wanted) else -1
+    phi = value = 0.0
+    for number, turn in enumerate(turns, 1):
+        have.update(wanted.intersection(turn.retrieved))
+        if number == 1:
+            phi = (len(have) - before) / len(wanted)
+            value = value_of(phi, redundancy(turn.retrieved, evidence), worth)
+        if complete < 0 and len(have) == len(wanted):
+            complete = number
+        if complete >= 0:
+            break
+    return phi, value, complete
 
 
-def redundancy(retrieved: Sequence[str], in_hand: Sequence[str]) -> float:
+def redundancy(retrieved: Sequence[str], in_hand: Collection[str]) -> float:
     """rho: the share of what a question fetched that was in hand already; 1 where it fetched nothing."""
     if not retrieved:
         return 1.0
@@ -101,21 +119,19 @@ def is_correct(answer: str, gold: Gold) -> bool | None:
 
     None where there is no gold answer, and for an answer to a yes-or-no question that holds both words.
     """
-    known = [words(one) for one in gold.answers if words(one)]
+    known = _runs(gold.answers)
     if not known:
         return None
     found = words(answer)
-    if {"yes", "no"} & {one[0] for one in known if len(one) == 1} and {"yes", "no"} <= set(found):
+    if any(one in (("yes",), ("no",)) for one in known) and "yes" in found and "no" in found:
         return None
     return any(_holds(found, one) for one in known)
 
 
 def gives_away(question: str, gold: Gold) -> bool:
     """Whether a question holds a gold answer of five characters or more, which it could only have seen."""
-    asked = words(question)
-    return any(
-        len(" ".join(one)) >= 5 and _holds(asked, one) for one in (words(text) for text in gold.answers)
-    )
+    long = [one for one in _runs(gold.answers) if len(" ".join(one)) >= 5]
+    return bool(long) and any(_holds(words(question), one) for one in long)
 
 
 def better(a: Decision, b: Decision) -> tuple[Decision, Decision, Key] | None:
@@ -129,10 +145,18 @@ def better(a: Decision, b: Decision) -> tuple[Decision, Decision, Key] | None:
     return None
 
 
-def words(text: str) -> list[str]:
+def words(text: str) -> tuple[str, ...]:
     """Letters and digits in lower case, without articles: as answers are compared."""
-    return [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in ("a", "an", "the")]
+    return tuple(word for word in _WORD.findall(text.casefold()) if word not in _ARTICLES)
 
 
-def _holds(text: Sequence[str], run: Sequence[str]) -> bool:
-    return any(list(text[i : i + len(run)]) == list(run) for i in range(len(text) - len(run) + 1))
+@functools.lru_cache(maxsize=4096)  # the answers of a task are asked for at each of its states
+def _runs(answers: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [found for found in map(words, answers) if found]
+
+
+def _holds(text: tuple[str, ...], run: tuple[str, ...]) -> bool:
+    """Whether the words of `run` stand in the text one after another."""
+    return run[0] in text and any(
+        text[i : i + len(run)] == run for i in range(len(text) - len(run) + 1) if text[i] == run[0]
+    )

@@ -20,7 +20,7 @@ TASK = task()
 GOLD = TASK.gold
 UIDS = [one.uid for one in TASK.pool]
 FORK = Fork(
-    "hand", "t1", "pool", "prompted", 0, 0, {"drafter": "d"}, Limits(), "state", "prompt", (), ()
+    "key", "hand", "t1", "pool", "prompted", 0, 0, {"drafter": "d"}, Limits(), "state", "prompt", (), ()
 )  # fmt: skip
 
 

@@ -19,20 +19,22 @@ from tasks.multi_hop import Gold
 from tasks.need_graph import Need, NeedGraph
 from train import export
 
-CANDIDATES = 8
+CANDIDATES = (1, 8)
+"""Of every other state: many are not forked."""
 FILES = ("imitation.jsonl", "imitation.parquet", "pairs.jsonl", "pairs.parquet", "summary.json")
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Make forked states of eight decisions each, export them, and again from another number of shards."""
+    """Export made-up forked states, a few pairs for each; then again, from other shards."""
     parser = argparse.ArgumentParser(prog="askrl bench export", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="decisions")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        size = write(folder / "one", options.rows // CANDIDATES, 1, options.seed)
-        write(folder / "three", options.rows // CANDIDATES, 3, options.seed)
+        states = 2 * options.rows // sum(CANDIDATES)
+        size = write(folder / "one", states, 1, options.seed)
+        write(folder / "three", states, 3, options.seed)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         seconds = timed(folder / "one", folder / "first")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -88,18 +90,21 @@ def write(folder: Path, states: int, shards: int, seed: int) -> int:
 
 
 def _state(draw: random.Random, task: str, number: int, uids: Sequence[str]) -> Fork:
-    prompt = f"state {number}: " + "".join(draw.choice(" abcdefgh") for _ in range(300))
+    prompt = f"state {number}: " + "".join(draw.choice(" abcdefgh") for _ in range(600))
+    done = draw.random() < 0.4
     candidates = []
-    for index in range(CANDIDATES):
+    for index in range(CANDIDATES[number % 2]):
+        found = draw.sample(uids[4:], 2) if draw.random() < 0.7 else [uids[draw.randrange(4)], uids[5]]
         turn = Turn(
             f"who is number {draw.randrange(10**6)} of the {draw.choice(['lake', 'town', 'river'])}",
-            "it is missing", (uids[0],), tuple(draw.sample(uids, 2)), "it is Tom",
-            "a draft of some words", digest(prompt), 20, Spent(300, 40),
+            "it is missing", (uids[0],), tuple(found), "it is Tom", "a draft of some words",
+            digest(prompt), 20, Spent(300, 40),
         )  # fmt: skip
-        ends = () if draw.random() < 0.1 else (turn,)
-        answer = draw.choice(["Tom", "unknown"])
+        ends = () if draw.random() < 0.05 else (turn,)
+        answer = "Tom" if draw.random() < 0.01 else "unknown"
         candidates.append(Candidate(index, ends, "policy_stop", STOP_TEXT, answer, Spent(900, 90)))
     return Fork(
-        "mini_hops", task, "pool", "prompted", number, 0, {"questioner": "q", "drafter": "d"}, Limits(),
-        digest(prompt), prompt, tuple(uids[: draw.randrange(5)]), tuple(candidates),
+        f"{draw.getrandbits(128):032x}", "mini_hops", task, "pool", "prompted", number, 0,
+        {"questioner": "q", "drafter": "d"}, Limits(), digest(prompt), prompt,
+        tuple(uids[: 4 if done else draw.randrange(4)]), tuple(candidates),
     )  # fmt: skip
