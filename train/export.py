@@ -4,7 +4,7 @@ Writes `imitation` and `pairs`, each as .jsonl and .parquet, and `summary.json`:
 what each rule left out. The same records give the same bytes.
 """
 
-import dataclasses
+import gc
 import json
 import multiprocessing
 from collections import Counter, deque
@@ -107,11 +107,17 @@ def _labelled(config: Config, states: export_index.Index) -> Iterator[Labelled]:
             yield ahead.popleft().get()
 
 
+def lineage(fork: Fork) -> tuple[str, str, str, str, int, int]:
+    """Where the rows of a state come from."""
+    return fork.suite, fork.task, fork.state, fork.policy, fork.seed, fork.turn
+
+
 _worker: "tuple[Config, export_index.Index, Mapping[str, Gold]]"
 
 
 def _start_worker(config: Config, states: export_index.Index) -> None:
     global _worker
+    gc.disable()  # there are no cycles, and millions of small objects to look through
     _worker = config, states, graphs(config.graphs or config.records / GRAPHS)
 
 
@@ -130,6 +136,8 @@ def _label(start: int) -> Labelled:
     kinds: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     origins: Counter[str] = Counter()
+    last: object = None
+    origin = ""
     for where, line in states.lines(start, start + CHUNK):
         fork = Fork.from_row(parse(line, where), where)
         gold = golds.get(f"{fork.suite}/{fork.task}")
@@ -137,17 +145,20 @@ def _label(start: int) -> Labelled:
             raise InputError(
                 f"{where}: task {fork.task!r} of {fork.suite} has no graph; name its file: graphs"
             )
-        origins[json.dumps([fork.policy, fork.pins, dataclasses.astuple(fork.limits)])] += 1
+        if (fork.policy, fork.pins, fork.limits) != last:  # nearly always the same
+            last = fork.policy, fork.pins, fork.limits
+            origin = json.dumps([fork.policy, fork.pins, plain(fork.limits)])
+        origins[origin] += 1
         found = decisions(fork, gold, config.worth)
         row = imitation_row(fork, found, gold, config.sft_gate, config.sft_threshold, dropped)
         if row is not None:
-            origin = export_rows.lineage(fork, row.id, row.kind)
-            imitation.append(export_files.Waiting(fork.prompt, row.target, origin))
-        for pair in pairs(fork, found, gold, config.rules, dropped):
-            kinds[f"{pair.kind} ({pair.reason})"] += 1
-            origin = export_rows.lineage(fork, pair.id, pair.kind)
-            said = (spell(pair.chosen.move), spell(pair.rejected.move))
-            preferred.add(fork.prompt, said, 1.0, {**origin, "reason": pair.reason})
+            imitation.append(export_files.Waiting(fork.prompt, row.target, row.id, row.kind, lineage(fork)))
+        if kept := pairs(fork, found, gold, config.rules, dropped):
+            add = preferred.of_state(fork.prompt, lineage(fork))
+            for pair in kept:
+                kinds[f"{pair.kind} ({pair.reason})"] += 1
+                said = (spell(pair.chosen.move), spell(pair.rejected.move))
+                add(said, pair.id, pair.kind, pair.reason, 1.0)
     lines = "".join(preferred.lines).encode()
     return Labelled(imitation, lines, preferred.batch(), kinds, dropped, origins)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rewards.consequence import weights
 from train import export_rows
@@ -24,12 +24,14 @@ class Waiting(NamedTuple):
 
     prompt: str
     target: str
-    lineage: dict[str, Any]
+    id: str
+    kind: str
+    lineage: export_rows.Lineage
 
     @property
     def group(self) -> tuple[str, str]:
         """Task and kind, which share their weight."""
-        return f"{self.lineage['suite']}/{self.lineage['task']}", self.lineage["kind"]
+        return f"{self.lineage[0]}/{self.lineage[1]}", self.kind
 
 
 class _Files:
@@ -118,7 +120,7 @@ class Imitation:
         """Keep the rows that are new; how many were not."""
         doubles = 0
         for row in rows:
-            content = bytes.fromhex(row.lineage["id"])
+            content = bytes.fromhex(row.id)
             if content in self._seen:
                 doubles += 1
                 continue
@@ -145,7 +147,8 @@ class Imitation:
                 while some := list(itertools.islice(lines, ROW_GROUP)):
                     rows = export_rows.Rows("imitation")
                     for row in (Waiting(*json.loads(line)) for line in some):
-                        rows.add(row.prompt, (row.target,), weight[row.group], row.lineage)
+                        add = rows.of_state(row.prompt, row.lineage)
+                        add((row.target,), row.id, row.kind, "", weight[row.group])
                     files.write("".join(rows.lines).encode(), rows.batch())
             whole = True
         finally:

@@ -1,9 +1,8 @@
 """Training rows in TRL's conversational formats, as JSON lines and as Arrow columns."""
 
+from collections.abc import Callable
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import TYPE_CHECKING, Any
-
-from rollout.forks import Fork
 
 if TYPE_CHECKING:
     import pyarrow
@@ -11,11 +10,15 @@ if TYPE_CHECKING:
 TURNS = {"imitation": ("completion",), "pairs": ("chosen", "rejected")}
 """What the assistant says in a row of each file."""
 
-_THINKING_OFF = '"chat_template_kwargs": {"enable_thinking": false}'
+
+LINEAGE = ("suite", "task", "state", "policy", "seed", "turn")
+"""Where a row comes from; its values are given in this order."""
+
+Lineage = tuple[str, str, str, str, int, int]
 
 
 class Rows:
-    """Rows of one file, each both as a line and as values of columns. Their prompts are those of states."""
+    """Rows of one file, each both as a line and as values of columns."""
 
     def __init__(self, name: str) -> None:
         self.turns = TURNS[name]
@@ -23,19 +26,39 @@ class Rows:
         self.lines: list[str] = []
         self._columns: dict[str, list[Any]] = {column: [] for column in self.kinds.names[:-1]}
 
-    def add(self, prompt: str, said: tuple[str, ...], weight: float, lineage: dict[str, Any]) -> None:
-        """A row of these turns. Keys and values come in the order of the schema."""
-        parts = [f'{{"prompt": [{{"role": "user", "content": {_quoted(prompt)}}}]']
-        for name, text in zip(self.turns, said, strict=True):
-            parts.append(f'"{name}": [{{"role": "assistant", "content": {_quoted(text)}}}]')
-            self._columns[name].append(text)
-        for name, value in lineage.items():
-            parts.append(f'"{name}": {_quoted(value) if isinstance(value, str) else value}')
-            self._columns[name].append(value)
-        self._columns["prompt"].append(prompt)
-        self._columns["weight"].append(weight)
-        parts.append(f'"weight": {weight}, {_THINKING_OFF}}}\n')
-        self.lines.append(", ".join(parts))
+    def of_state(
+        self, prompt: str, lineage: Lineage
+    ) -> Callable[[tuple[str, ...], str, str, str, float], None]:
+        """A function that adds rows of one state: (turns, id, kind, reason, weight)."""
+        columns, names = self._columns, self.turns
+        head = f'{{"prompt": [{{"role": "user", "content": {_quoted(prompt)}}}], '
+        origin = ", ".join(
+            f'"{name}": {_quoted(value) if isinstance(value, str) else value}'
+            for name, value in zip(LINEAGE, lineage, strict=True)
+        )
+        tail = f'{origin}, "chat_template_kwargs": {{"enable_thinking": false}}}}\n'
+        explained = "reason" in columns
+
+        def add(said: tuple[str, ...], name: str, kind: str, reason: str, weight: float) -> None:
+            turns = ", ".join(
+                f'"{turn}": [{{"role": "assistant", "content": {_quoted(text)}}}]'
+                for turn, text in zip(names, said, strict=True)
+            )
+            why = f', "reason": "{reason}"' if explained else ""
+            self.lines.append(
+                f'{head}{turns}, "id": "{name}", "kind": "{kind}"{why}, "weight": {weight}, {tail}'
+            )
+            for turn, text in zip(names, said, strict=True):
+                columns[turn].append(text)
+            values = {"prompt": prompt, "id": name, "kind": kind, "weight": weight}
+            for column, value in values.items():
+                columns[column].append(value)
+            if explained:
+                columns["reason"].append(reason)
+            for column, origin_value in zip(LINEAGE, lineage, strict=True):
+                columns[column].append(origin_value)
+
+        return add
 
     def batch(self) -> "pyarrow.RecordBatch":
         """All rows."""
@@ -58,8 +81,8 @@ def schema(name: str) -> "pyarrow.Schema":
     message = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
     kinds = {"seed": pa.int64(), "turn": pa.int32(), "weight": pa.float64()}
     kinds |= dict.fromkeys(("prompt", *TURNS[name]), message)
-    columns = ["prompt", *TURNS[name], "id", "kind", "suite", "task", "state", "policy", "seed", "turn"]
-    columns += ["reason", "weight"] if name == "pairs" else ["weight"]
+    reason = ["reason"] if name == "pairs" else []
+    columns = ["prompt", *TURNS[name], "id", "kind", *reason, "weight", *LINEAGE]
     thinking = pa.struct([("enable_thinking", pa.bool_())])
     return pa.schema(
         [
@@ -67,14 +90,6 @@ def schema(name: str) -> "pyarrow.Schema":
             ("chat_template_kwargs", thinking),
         ]
     )
-
-
-def lineage(fork: Fork, name: str, kind: str) -> dict[str, Any]:
-    """Where a row comes from."""
-    return {
-        "id": name, "kind": kind, "suite": fork.suite, "task": fork.task, "state": fork.state,
-        "policy": fork.policy, "seed": fork.seed, "turn": fork.turn,
-    }  # fmt: skip
 
 
 def _messages(role: str, texts: list[str]) -> "pyarrow.ListArray":
