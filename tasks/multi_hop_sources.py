@@ -33,7 +33,7 @@ USES = (*SUITES, MINI)
 class Config:
     """Keys of a `task:` section for a suite of ours: its rows in a file or on the hub, and which of them."""
 
-    split: splits.Split | Literal["all"]
+    split: Literal["train", "dev", "test", "all"]
     """By the hash of `tasks.splits`, whatever the file's own name is; all: without a split."""
     file: Path | None = None
     hub: str | None = None

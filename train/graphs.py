@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.errors import InputError
-from tasks.json_lines import read_rows
 from tasks.strict import closest
 from tasks.suites import SUITES, GraphTask
+from tasks.suites.corpus import Corpus
+from tasks.suites.pool import MISSING
 
 
 def run(suite: str, file: Path, paragraphs: Path | None = None, summary: bool = False) -> None:
@@ -19,19 +20,19 @@ def run(suite: str, file: Path, paragraphs: Path | None = None, summary: bool = 
     """
     if suite not in SUITES:
         raise InputError(f"unknown suite {suite!r}; {closest(suite, SUITES)}")
+    if not SUITES[suite].has_graphs:
+        raise InputError(f"{suite} has answers alone, no graphs: its rows come without a decomposition")
     if paragraphs is not None and suite != "strategyqa":
         raise InputError(f"--paragraphs is StrategyQA's corpus; rows of {suite} carry their own paragraphs")
     tasks, skipped = SUITES[suite].load(file)
     if paragraphs is not None:
-        # StrategyQA's annotators name a paragraph by its title and number, not by the corpus's own `id`.
-        known = {f"{row.get('title')}-{row.get('para_index')}" for _, row in read_rows(paragraphs)}
-        whole = [
-            task for task in tasks if all(uid in known for need in task.graph.needs for uid in need.evidence)
-        ]
+        corpus = Corpus.read(paragraphs)
+        whole = [task for task in tasks if corpus.holds(task)]
         missing, tasks = len(tasks) - len(whole), whole
         if missing:
-            skipped["a paragraph that is missing"] += missing
-    print(json.dumps(totals(tasks, skipped)) if summary else "\n".join(map(line, tasks)))
+            skipped[MISSING] += missing
+    for told in [json.dumps(totals(tasks, skipped))] if summary else map(line, tasks):
+        print(told)
     for reason, count in sorted(skipped.items()):
         print(f"left out: {count} rows ({reason})", file=sys.stderr)
 

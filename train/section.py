@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks import sources
+from tasks import multi_hop_sources, sources
 from tasks.errors import InputError
 from tasks.plain import plain
 from tasks.strict import build
 from tasks.user_path import user_path
 
+_TASKS = (*sources.OURS, *multi_hop_sources.USES)
+_ROW_FILES = ("train", "test", "file", "paragraphs", "aliases", "drop_list")
 _HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -62,17 +64,27 @@ class Source:
         return str(folder)
 
     def task(self, section: dict[str, Any]) -> dict[str, Any]:
-        """The `task:` section with the defaults of the module that `use` names, its files found."""
-        module = sources.module(section.get("use"), f"{self.name}: task")
+        """The `task:` section with the defaults of the suite or module that `use` names, its files found."""
+        use, where = section.get("use"), f"{self.name}: task"
         options = {key: value for key, value in section.items() if key != "use"}
-        self.resolve_paths(options, module.Config, "task.")
-        if section.get("use") in sources.OURS:  # their files are rows; a task of the user's may read a folder
-            for key in ("train", "test"):
+        if use in multi_hop_sources.USES:
+            config_class = multi_hop_sources.config_class(use, where)
+        else:
+            config_class = sources.module(use, where, _TASKS).Config
+        self.resolve_paths(options, config_class, "task.")
+        if isinstance(options.get("hub"), str) and options["hub"].startswith((".", "/", "~")):
+            options["hub"] = str(self.find("task.hub", options["hub"]))
+        if use in _TASKS:  # their files are rows; a task of the user's may read a folder
+            for key in _ROW_FILES:
                 if isinstance(options.get(key), str) and Path(options[key]).is_dir():
                     raise InputError(
                         f"{self.name}: key 'task.{key}': {options[key]} is a folder; give a JSON-lines file"
                     )
-        return {"use": section["use"], **plain(build(module.Config, options, f"{self.name}: task"))}
+        if use in multi_hop_sources.USES:
+            config = multi_hop_sources.config_of({"use": use, **options}, where)
+        else:
+            config = build(config_class, options, where)
+        return {"use": use, **plain(config)}
 
     def resolve_trainer_files(self, trainer: dict[str, Any]) -> None:
         """Make the configuration files that TRL reads absolute, in place."""

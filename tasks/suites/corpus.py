@@ -55,14 +55,18 @@ class Corpus:
             for index, name in enumerate(self.names)
         )
 
+    def holds(self, task: GraphTask) -> bool:
+        """Whether it has all evidence of a task."""
+        return all(name in self.pieces for need in task.graph.needs for name in need.evidence)
+
     def pool(self, task: GraphTask, seed: int) -> list[Piece]:
         """A task's gold paragraphs with others up to 20, shuffled; by seed and task, whatever else is read.
 
         Raises SkipRow where one is missing.
         """
-        gold = list(dict.fromkeys(str(name) for need in task.graph.needs for name in need.evidence))
-        if not all(name in self.pieces for name in gold):
+        if not self.holds(task):
             raise SkipRow(MISSING)
+        gold = list(dict.fromkeys(str(name) for need in task.graph.needs for name in need.evidence))
         chance = random.Random(f"{seed}/{task.id}")
         drawn = chance.sample(self.names, min(POOL, len(self.names)))
         others = [name for name in drawn if name not in gold]

@@ -22,11 +22,11 @@ def parse(row: Row) -> GraphTask:
             raise SkipRow("a step without a supporting paragraph")
         if support not in positions:
             raise SkipRow("a support that points nowhere")
-        needs.append(Need(f"s{number}", str(step["question"]), (str(step["answer"]),), (int(support),)))
+        needs.append(Need(f"s{number}", text_of(step["question"]), (text_of(step["answer"]),), (support,)))
     return GraphTask(
         id=str(row["id"]),
-        question=str(row["question"]),
-        answers=(str(row["answer"]), *texts_of(row.get("answer_aliases") or [])),
+        question=text_of(row["question"]),
+        answers=(text_of(row["answer"]), *texts_of(row.get("answer_aliases") or [])),
         graph=NeedGraph(tuple(needs), step_edges([need.text for need in needs])),
         kind=str(row["id"]).partition("__")[0],
         template=template(str(row["id"])),
@@ -37,13 +37,13 @@ def parse(row: Row) -> GraphTask:
 def template(name: str) -> str:
     """Structure and *sorted* single-hop ids of a task's id: the same for its re-ordered paraphrases."""
     kind, _, hops = name.partition("__")
-    return f"{kind}__{'_'.join(sorted(hops.split('_')))}"
+    return f"{kind}__{'_'.join(sorted(hops.split('_')))}" if hops else name
 
 
 def paragraphs(row: Row) -> list[Piece]:
     """A row's own, distractors among them."""
     return [
-        (int(one["idx"]), text_of(one["title"]), text_of(one["paragraph_text"]))
+        (one["idx"], text_of(one["title"]), text_of(one["paragraph_text"]))
         for one in records(row["paragraphs"])
     ]
 

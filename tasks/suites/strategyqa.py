@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.need_graph import Need, NeedGraph
 from tasks.suites.rows import listed
-from tasks.suites.task import GraphTask, Row, SkipRow, Suite, step_edges, texts_of
+from tasks.suites.task import GraphTask, Row, SkipRow, Suite, step_edges, text_of, texts_of
 
 _NO_PARAGRAPH = ("operation", "no_evidence")
 """Items that name none; a hub's copy, whose items must be of one type, holds them in lists of their own."""
@@ -27,7 +27,7 @@ def parse(row: Row) -> GraphTask:
     )
     return GraphTask(
         id=str(row["qid"]),
-        question=str(row["question"]),
+        question=text_of(row["question"]),
         answers=ALIASES[row["answer"]],
         graph=NeedGraph(needs, step_edges(steps)),
         answer_need=needs[-1].id if needs[-1].required else None,

@@ -33,10 +33,10 @@ def parse(row: Row) -> GraphTask:
         for i, (_, _, answer) in enumerate(triples[: j - 1], 1)
         if row["type"] in CHAINED and key(str(answer)) == key(str(subject))
     )
-    answer = str(row["answer"])
+    answer = text_of(row["answer"])
     return GraphTask(
         id=str(row["_id"] if "_id" in row else row["id"]),
-        question=str(row["question"]),
+        question=text_of(row["question"]),
         answers=(answer,),
         graph=NeedGraph(tuple(needs), edges),
         kind=str(row["type"]),

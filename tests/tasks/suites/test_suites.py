@@ -6,49 +6,11 @@ import pytest
 
 from tasks.errors import InputError
 from tasks.suites import SUITES
+from tasks.suites.musique import folded, single_hops, template
 from tasks.suites.strategyqa import evidence
 from tasks.suites.two_wiki import key, paragraph_of
-
-
-def write(folder: Path, *rows: Any) -> Path:
-    file = folder / "rows.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return file
-
-
-def musique(**change: Any) -> dict[str, Any]:
-    row = {
-        "id": "2hop__7_8", "question": "Where was the author of Dune born?", "answer": "Tacoma",
-        "answer_aliases": ["Tacoma, Washington"], "answerable": True,
-        "paragraphs": [{"idx": i, "title": f"T{i}", "paragraph_text": "x"} for i in range(3)],
-        "question_decomposition": [
-            {"id": 7, "question": "Dune >> author", "answer": "Frank Herbert", "paragraph_support_idx": 2},
-            {"id": 8, "question": "#1 >> place of birth", "answer": "Tacoma", "paragraph_support_idx": 0},
-        ],
-    }  # fmt: skip
-    return {**row, **change}
-
-
-def strategyqa(**change: Any) -> dict[str, Any]:
-    row = {
-        "qid": "q", "question": "Could a llama fit in a bus?", "answer": True,
-        "decomposition": ["How big is a llama?", "How big is a bus?", "Is #1 below #2?"],
-        "evidence": [
-            [["no_evidence", ["Llama-3", "Llama-4"]], ["no_evidence"], ["operation"]],
-            [[["Llama-9"]], [["Bus-1"]], ["operation"]],
-        ],
-    }  # fmt: skip
-    return {**row, **change}
-
-
-def two_wiki(**change: Any) -> dict[str, Any]:
-    row = {
-        "_id": "w", "type": "compositional", "question": "Who is the mother of the director of Foo?",
-        "context": [["Bar", []], ["Foo (film)", []], ["Ann Lee", []]],
-        "supporting_facts": [["Foo (film)", 0], ["Ann Lee", 0]],
-        "evidences": [["Foo", "director", "Ann Lee"], ["Ann Lee", "mother", "Eve Lee"]], "answer": "Eve Lee",
-    }  # fmt: skip
-    return {**row, **change}
+from tests.tasks.suites.made_up import corpus, frames, musique, strategyqa, two_wiki, write
+from train.graphs import run
 
 
 def test_musique(tmp_path: Path) -> None:
@@ -138,12 +100,132 @@ def test_a_row_of_another_kind_is_named(suite: str, tmp_path: Path) -> None:
         SUITES[suite].load(write(tmp_path, {"id": 1}))
 
 
-def test_totals_of_the_real_rows(real_rows: Path) -> None:
-    """The train split of StrategyQA, whole: its steps, references and operations."""
-    from train.graphs import totals
+@pytest.mark.parametrize(
+    ("suite", "row"),
+    [
+        ("musique", musique(question=None)),
+        ("musique", musique(question_decomposition="[")),
+        ("musique", musique(answer_aliases=[3])),
+        ("strategyqa", strategyqa(decomposition=[1])),
+        ("strategyqa", strategyqa(evidence=[[[[5]]]])),
+        ("2wiki", two_wiki(context=[["a", [], "b"]])),
+        ("2wiki", two_wiki(answer=None)),
+        ("2wiki", two_wiki(evidences=[["a", "b"]])),
+        ("frames", frames(Answer=3)),
+    ],
+)
+def test_a_broken_row_is_named(suite: str, row: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"rows.jsonl, row 1: not a row of "):
+        SUITES[suite].load(write(tmp_path, row))
 
-    found = totals(*SUITES["strategyqa"].load(real_rows.parent / "strategyqa" / "train.jsonl"))
-    assert found == {
-        "tasks": 2061, "needs": 6046, "edges": 4032, "optional": 1123,
-        "depths": {"0": 3350, "1": 2087, "2": 550, "3": 55, "4": 4}, "left_out": {},
-    }  # fmt: skip
+
+def test_files_that_are_one_json_list(tmp_path: Path) -> None:
+    file = tmp_path / "dev.json"
+    file.write_text(json.dumps([two_wiki(), two_wiki(_id="v")], indent=1), encoding="utf-8")
+    assert [task.id for task in SUITES["2wiki"].load(file)[0]] == ["w", "v"]
+    file.write_text("[1]", encoding="utf-8")
+    with pytest.raises(InputError, match=r"dev.json, row 1: expected a JSON object"):
+        SUITES["2wiki"].load(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"[]", "the list is empty"),
+        (b"[{", "not valid JSON"),
+        (b'["\xff"]', "not UTF-8"),
+        (b'[{"a": "\\ud800"}]', "surrogate"),
+        (b"\xef\xbb\xbf[1]", "row 1: expected"),
+        (b"", "no rows"),
+    ],
+)
+def test_files_that_are_broken(content: bytes, fault: str, tmp_path: Path) -> None:
+    (tmp_path / "dev.json").write_bytes(content)
+    with pytest.raises(InputError, match=fault):
+        SUITES["2wiki"].load(tmp_path / "dev.json")
+    with pytest.raises(InputError, match="no such file"):
+        SUITES["2wiki"].load(tmp_path / "none.json")
+
+
+def test_copies_whose_items_must_be_of_one_type(tmp_path: Path) -> None:
+    """Of a hub: lists as JSON text, lists of records as columns, words in lists of their own."""
+    row = musique()
+    columns = {name: [step[name] for step in row["question_decomposition"]] for name in
+               ("id", "question", "answer", "paragraph_support_idx")}  # fmt: skip
+    one, other = SUITES["musique"].load(
+        write(
+            tmp_path,
+            row,
+            musique(id="x", question_decomposition=columns, paragraphs=json.dumps(row["paragraphs"])),
+        )
+    )[0]
+    assert one.graph == other.graph
+    row = strategyqa()
+    lists = [
+        [[item if isinstance(item, list) else [item] for item in step] for step in one]
+        for one in row["evidence"]
+    ]
+    one, other, third = SUITES["strategyqa"].load(
+        write(tmp_path, row, strategyqa(qid="x", evidence=lists),
+              strategyqa(qid="y", evidence=json.dumps(row["evidence"])))
+    )[0]  # fmt: skip
+    assert one.graph == other.graph == third.graph
+    row = two_wiki()
+    context = {
+        "title": [title for title, _ in row["context"]],
+        "sentences": [lines for _, lines in row["context"]],
+    }
+    one, other = SUITES["2wiki"].load(write(tmp_path, row, {**two_wiki(context=context), "_id": "x"}))[0]
+    assert one.graph == other.graph
+
+
+def test_templates_bind_paraphrases_whose_hops_are_in_another_order() -> None:
+    assert template("2hop__8_7") == template("2hop__7_8") == "2hop__7_8"
+    assert template("3hop1__1_2_3") != template("3hop2__1_2_3")
+    assert template("strange") == "strange"
+
+
+def test_the_need_that_has_the_answer() -> None:
+    assert SUITES["musique"].parse(musique()).answer_need == "s2"
+    assert SUITES["2wiki"].parse(two_wiki()).answer_need == "e2"
+    assert SUITES["2wiki"].parse(two_wiki(answer="eve LEE")).answer_need == "e2"
+    assert SUITES["2wiki"].parse(two_wiki(answer="yes")).answer_need is None
+    lost = [["Foo", "director", "Ann Lee"], ["Nobody else", "mother", "Ann Lee"]]
+    assert SUITES["2wiki"].parse(two_wiki(evidences=lost, answer="Ann Lee")).answer_need == "e1"
+    assert SUITES["strategyqa"].parse(strategyqa()).answer_need is None
+    short = strategyqa(decomposition=["a", "b"], evidence=[[["operation"], [["Bus-1"]]]])
+    assert SUITES["strategyqa"].parse(short).answer_need == "s2"
+
+
+def test_single_hop_questions_have_answers_in_place_of_references() -> None:
+    assert single_hops(SUITES["musique"].parse(musique())) == {
+        "dune >> author",
+        "frank herbert >> place of birth",
+    }
+    assert folded("  Who  wrote DUNE ? ") == folded("who wrote dune")
+
+
+def test_frames_has_answers_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hub = {"Unnamed: 0": 7, "Prompt": "Who?", "Answer": "Eve"}
+    rows = write(tmp_path, frames(), hub, frames(id="1", Answer=" "))
+    (one, other), skipped = SUITES["frames"].load(rows)
+    assert (one.id, one.answers, one.kind, one.graph.needs) == ("0", ("Ann",), "Tabular", ())
+    assert (other.id, other.question) == ("7", "Who?")
+    assert skipped == {"no question or no answer": 1}
+    with pytest.raises(InputError, match="frames has answers alone"):
+        run("frames", rows)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_command_leaves_out_what_lacks_a_paragraph(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = write(
+        tmp_path, strategyqa(), strategyqa(qid="x", evidence=[[[["Bus-7"]], [["Bus-1"]], ["operation"]]])
+    )
+    run("strategyqa", rows)
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    run("strategyqa", rows, corpus(tmp_path))
+    told = capsys.readouterr()
+    assert [json.loads(line)["task"] for line in told.out.splitlines()] == ["q"]
+    assert told.err == "left out: 1 rows (a paragraph that is missing)\n"
