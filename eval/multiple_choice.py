@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from eval import metrics
 from eval.choice_prompt import Variant, answers, encode, prompt
-from eval.ledger import Ledger, is_first_rank, key
 from eval.report import show
 from rollout import generators
 from rollout.generators import Generator, checkpoint
+from rollout.ledger import Ledger, is_first_rank, key
 from tasks import sources
 from tasks.atomic import write_json, write_text
 from tasks.completion import ACTIONS

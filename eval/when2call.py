@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.ledger import Ledger, is_first_rank, key
 from eval.report import Report, Sample, write
 from rewards import certainty as certainty_reward
 from rewards.tool_match import is_exact
 from rollout import generators
 from rollout.generators import Generation, Generator, Needs, Request, Sampling, checkpoint
+from rollout.ledger import Ledger, is_first_rank, key
 from tasks import sources
 from tasks.completion import Completion, parse
 from tasks.errors import InputError

@@ -6,9 +6,9 @@ import pytest
 
 from eval import multiple_choice as job
 from eval.choice_prompt import Variant
-from eval.ledger import Ledger
 from eval.multiple_choice import Choices, evaluate, readings
 from rollout.generators.transformers import TransformersGenerator
+from rollout.ledger import Ledger
 from tasks import when2call
 from tasks.completion import ACTIONS
 from tasks.errors import InputError

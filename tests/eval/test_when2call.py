@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eval import when2call as job
-from eval.ledger import Ledger
 from rollout import generators
 from rollout.generators import Generation, Request, Sampling
 from rollout.generators.protocol import OnDone
 from rollout.generators.scripted import Scripted
+from rollout.ledger import Ledger
 from tasks import when2call
 from tasks.completion import render
 from tasks.errors import InputError

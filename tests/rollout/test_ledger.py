@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.ledger import Ledger, key
+from rollout.ledger import Ledger, key
 
 
 def test_what_was_added_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
