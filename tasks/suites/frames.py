@@ -1,7 +1,7 @@
 """FRAMES (Krishna et al., 2024): questions and answers alone, without annotation; for evaluation only."""
 
 from tasks.need_graph import NeedGraph
-from tasks.suites.task import GraphTask, Row, SkipRow, Suite, text_of
+from tasks.suites.task import GraphTask, Row, SkipRow, Suite, name_of, text_of
 
 
 def parse(row: Row) -> GraphTask:
@@ -11,7 +11,9 @@ def parse(row: Row) -> GraphTask:
     answer = text_of(row["Answer"]).strip()
     if not question or not answer:
         raise SkipRow("no question or no answer")
-    return GraphTask(str(name), question, (answer,), NeedGraph((), ()), str(row.get("reasoning_types", "")))
+    return GraphTask(
+        name_of(name), question, (answer,), NeedGraph((), ()), str(row.get("reasoning_types", ""))
+    )
 
 
 FRAMES = Suite("frames", "FRAMES", parse, top_k=5, word_cap=60, has_graphs=False)

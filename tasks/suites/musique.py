@@ -4,7 +4,7 @@ import re
 
 from tasks.need_graph import Need, NeedGraph
 from tasks.suites.rows import records
-from tasks.suites.task import GraphTask, Piece, Row, SkipRow, Suite, step_edges, text_of, texts_of
+from tasks.suites.task import GraphTask, Piece, Row, SkipRow, Suite, name_of, step_edges, text_of, texts_of
 
 
 def parse(row: Row) -> GraphTask:
@@ -23,13 +23,14 @@ def parse(row: Row) -> GraphTask:
         if support not in positions:
             raise SkipRow("a support that points nowhere")
         needs.append(Need(f"s{number}", text_of(step["question"]), (text_of(step["answer"]),), (support,)))
+    name = name_of(row["id"])
     return GraphTask(
-        id=str(row["id"]),
+        id=name,
         question=text_of(row["question"]),
         answers=(text_of(row["answer"]), *texts_of(row.get("answer_aliases") or [])),
         graph=NeedGraph(tuple(needs), step_edges([need.text for need in needs])),
-        kind=str(row["id"]).partition("__")[0],
-        template=template(str(row["id"])),
+        kind=name.partition("__")[0],
+        template=template(name),
         answer_need=needs[-1].id,
     )
 

@@ -1,6 +1,7 @@
 """Rows of data sets as they are published: JSON lines, or one JSON list."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,10 @@ def read(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def whole(path: Path) -> Any:
     """The one JSON value of a file. Raises InputError naming the file."""
     try:
-        value = loads(path.read_bytes().decode("utf-8-sig"))
-        json.dumps(value, ensure_ascii=False).encode()
+        text = path.read_bytes().decode("utf-8-sig")
+        value = loads(text)
+        if re.search(r"\\u[dD][89a-fA-F]", text):  # maybe half of a character, which no file can hold
+            json.dumps(value, ensure_ascii=False).encode()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     except UnicodeDecodeError as error:

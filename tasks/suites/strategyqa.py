@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.need_graph import Need, NeedGraph
 from tasks.suites.rows import listed
-from tasks.suites.task import GraphTask, Row, SkipRow, Suite, step_edges, text_of, texts_of
+from tasks.suites.task import GraphTask, Row, SkipRow, Suite, name_of, step_edges, text_of, texts_of
 
 _NO_PARAGRAPH = ("operation", "no_evidence")
 """Items that name none; a hub's copy, whose items must be of one type, holds them in lists of their own."""
@@ -26,7 +26,7 @@ def parse(row: Row) -> GraphTask:
         for number, text in enumerate(steps, 1)
     )
     return GraphTask(
-        id=str(row["qid"]),
+        id=name_of(row["qid"]),
         question=text_of(row["question"]),
         answers=ALIASES[row["answer"]],
         graph=NeedGraph(needs, step_edges(steps)),

@@ -112,6 +112,13 @@ def text_of(value: object) -> str:
     return value
 
 
+def name_of(value: object) -> str:
+    """An id; TypeError for what is neither text nor a number."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise TypeError(f"an id was expected, not {type(value).__name__}")
+    return str(value)
+
+
 def texts_of(value: object) -> tuple[str, ...]:
     """A list of strings, maybe as JSON text; TypeError for anything else."""
     return tuple(map(text_of, listed(value)))

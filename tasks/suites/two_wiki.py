@@ -8,7 +8,7 @@ from tasks.errors import InputError
 from tasks.json_lines import read_rows
 from tasks.need_graph import Need, NeedGraph
 from tasks.suites.rows import listed
-from tasks.suites.task import GraphTask, Piece, Row, SkipRow, Suite, text_of, texts_of
+from tasks.suites.task import GraphTask, Piece, Row, SkipRow, Suite, name_of, text_of, texts_of
 
 CHAINED = ("compositional", "inference", "bridge_comparison")
 """Kinds of question whose triples build on one another; the triples of a comparison stand side by side."""
@@ -35,7 +35,7 @@ def parse(row: Row) -> GraphTask:
     )
     answer = text_of(row["answer"])
     return GraphTask(
-        id=str(row["_id"] if "_id" in row else row["id"]),
+        id=name_of(row["_id"] if "_id" in row else row["id"]),
         question=text_of(row["question"]),
         answers=(answer,),
         graph=NeedGraph(tuple(needs), edges),

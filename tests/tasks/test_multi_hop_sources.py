@@ -269,6 +269,46 @@ def test_pools_that_are_broken(change: dict[str, Any], fault: str, tmp_path: Pat
         load(section("musique", rows), 0)
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a JSON value, by the steps that lead there."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, item in inner for place in places(item, (*path, key)))]
+
+
+@pytest.mark.parametrize(
+    ("suite", "row"),
+    [("musique", musique()), ("strategyqa", strategyqa()), ("2wiki", two_wiki()), ("frames", frames())],
+)
+def test_a_row_with_anything_anywhere_is_a_task_or_left_out_or_named(
+    suite: str, row: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    options = {"paragraphs": str(corpus(folder))} if suite == "strategyqa" else {}
+
+    @given(st.sampled_from(places(row)[1:]), JSON)
+    def check(place: tuple[Any, ...], value: Any) -> None:
+        changed = json.loads(json.dumps(row))
+        inside = changed
+        for step in place[:-1]:
+            inside = inside[step]
+        inside[place[-1]] = value
+        try:
+            task = one(load(section(suite, write(folder, changed), **options), 0))
+        except InputError:
+            return
+        uids = {paragraph.uid for paragraph in task.pool}
+        assert {uid for need in task.gold.graph.needs for uid in need.evidence} <= uids
+
+    check()
+
+
 def test_where_no_task_is_left(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"musique: no task is left \(1 rows: unanswerable\)"):
         load(section("musique", write(tmp_path, musique(answerable=False))), 0)
@@ -289,6 +329,14 @@ def test_a_module_of_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(InputError, match="unknown key 'goood'; did you mean 'good'"):
         load({"use": "my_hops", "goood": False}, 3)
     del sys.modules["my_hops"]
+
+
+def test_made_up_worlds() -> None:
+    pytest.importorskip("tasks.mini_hops")
+    assert (top_k("mini_hops"), word_cap("mini_hops")) == (2, 8)
+    task = load({"use": "mini_hops"}, 0).tasks[0]
+    assert task.question.suite == "mini_hops"
+    assert task == load({"use": "mini_hops"}, 0).tasks[0]
 
 
 def test_what_a_question_fetches_and_how_long_an_answer_is() -> None:

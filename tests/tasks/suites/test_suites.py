@@ -104,6 +104,8 @@ def test_a_row_of_another_kind_is_named(suite: str, tmp_path: Path) -> None:
     ("suite", "row"),
     [
         ("musique", musique(question=None)),
+        ("musique", musique(id=None)),
+        ("2wiki", two_wiki(_id=["w"])),
         ("musique", musique(question_decomposition="[")),
         ("musique", musique(answer_aliases=[3])),
         ("strategyqa", strategyqa(decomposition=[1])),
