@@ -28,7 +28,7 @@ _TEXT = """\
 {snippet}
 ```
 """
-_ADAPTER = """\
+ADAPTER = """\
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -49,8 +49,8 @@ def write_card(run_dir: "RunDir", config: "Config") -> None:
 
 def card(config: "Config") -> str:
     """The card of a run's policy: a head that the hub reads, and a page for a person."""
-    base, here = _public(config.model), config.output_dir.name
-    data = {name: _public(value) for name, value in config.task.items() if value is not None}
+    base, here = public(config.model), config.output_dir.name
+    data = {name: public(value) for name, value in config.task.items() if value is not None}
     head: dict[str, Any] = {"library_name": "peft" if config.lora else "transformers"}
     if base == config.model and "/" in base:
         head["base_model"] = base
@@ -63,23 +63,23 @@ def card(config: "Config") -> str:
         base=base,
         data=_settings(data),
         rewards="\n".join(f"  - {_settings(reward)}" for reward in config.rewards),
-        snippet=(_ADAPTER if config.lora else _MODEL).format(base=base, here=here),
+        snippet=(ADAPTER if config.lora else _MODEL).format(base=base, here=here),
     )
     return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n{page}"
 
 
 def _settings(section: Mapping[str, Any]) -> str:
     """`use`, then the other keys: "certainty (weight 1.0, belief grounded)"."""
-    rest = ", ".join(f"{key} {_public(value)}" for key, value in section.items() if key != "use")
+    rest = ", ".join(f"{key} {public(value)}" for key, value in section.items() if key != "use")
     return f"`{section.get('use')}`" + (f" ({rest})" if rest else "")
 
 
-def _public(value: Any) -> Any:
+def public(value: Any) -> Any:
     """The value; of an absolute path its last part."""
     if isinstance(value, Mapping):
-        return {name: _public(inner) for name, inner in value.items()}
+        return {name: public(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_public(inner) for inner in value]
+        return [public(inner) for inner in value]
     if isinstance(value, str | Path) and Path(value).is_absolute():
         return Path(value).name
     return value

@@ -2,6 +2,7 @@
 
 Importing `trl.GRPOConfig` takes seconds and pulls in torch; a recipe has to be checked in milliseconds. The
 dataclass and its two ancestors state every name and type in plain annotations, which `ast` reads exactly.
+The same holds for `SFTConfig` and `DPOConfig`.
 """
 
 import ast
@@ -22,25 +23,26 @@ _SOURCES = (
     ("transformers", "debug_utils.py", ()),
     ("transformers", "training_args.py", ("TrainingArguments",)),
     ("trl", "trainer/base_config.py", ("_BaseConfig",)),
-    ("trl", "trainer/grpo_config.py", ("GRPOConfig",)),
 )
+Trl = Literal["GRPOConfig", "SFTConfig", "DPOConfig"]
 
 
-def trainer_arguments(mapping: Mapping[str, Any]) -> dict[str, Any]:
+def trainer_arguments(mapping: Mapping[str, Any], config: Trl = "GRPOConfig") -> dict[str, Any]:
     """Return the `trainer:` section with its values in TRL's types, the keys that it names and no others.
 
     Raises `InputError` for a key that TRL does not have (naming the closest) and for a value of another type.
     """
-    built = build(_arguments_class(), mapping, "trainer")
+    built = build(_arguments_class(config), mapping, "trainer")
     return {name: getattr(built, name) for name in mapping}
 
 
 @functools.cache
-def trainer_types() -> dict[str, Any]:
-    """Name and type of every field of TRL's GRPOConfig, inherited ones included."""
+def trainer_types(config: Trl = "GRPOConfig") -> dict[str, Any]:
+    """Name and type of every field of one of TRL's configurations, inherited ones included."""
     names: dict[str, Any] = {"Any": Any, "Literal": Literal, "ParallelismConfig": dict}
     types: dict[str, Any] = {}
-    for package, file, classes in _SOURCES:
+    own = ("trl", f"trainer/{config.removesuffix('Config').lower()}_config.py", (config,))
+    for package, file, classes in (*_SOURCES, own):
         for node in ast.parse(_source(package, file)).body:
             if not isinstance(node, ast.ClassDef):
                 continue
@@ -57,9 +59,9 @@ def trainer_types() -> dict[str, Any]:
 
 
 @functools.cache
-def _arguments_class() -> Any:
+def _arguments_class(config: Trl) -> Any:
     return make_dataclass(
-        "GRPOConfig", [(name, hint, field(default=None)) for name, hint in trainer_types().items()]
+        config, [(name, hint, field(default=None)) for name, hint in trainer_types(config).items()]
     )
 
 

@@ -5,14 +5,16 @@ import sys
 import pytest
 
 from tasks.errors import InputError
-from train.trl_fields import trainer_arguments, trainer_types
+from train.trl_fields import Trl, trainer_arguments, trainer_types
 
 
 @pytest.mark.slow
-def test_the_names_are_those_of_trl() -> None:
-    from trl import GRPOConfig
+@pytest.mark.parametrize("config", ["GRPOConfig", "SFTConfig", "DPOConfig"])
+def test_the_names_are_those_of_trl(config: Trl) -> None:
+    import trl
 
-    assert set(trainer_types()) == {field.name for field in dataclasses.fields(GRPOConfig) if field.init}
+    fields = dataclasses.fields(getattr(trl, config))
+    assert set(trainer_types(config)) == {field.name for field in fields if field.init}
 
 
 def test_reading_them_imports_neither_torch_nor_trl() -> None:
@@ -28,6 +30,13 @@ def test_values_take_the_types_of_trl_and_only_given_keys_come_back() -> None:
     assert trainer_arguments(given) == {
         "learning_rate": 1e-6, "max_steps": 3, "save_steps": 10.0, "report_to": "none", "bf16": None,
     }  # fmt: skip
+
+
+def test_each_trainer_has_keys_of_its_own() -> None:
+    assert trainer_arguments({"beta": 0.1, "loss_type": ["sigmoid"]}, "DPOConfig")["loss_type"] == ["sigmoid"]
+    assert trainer_arguments({"packing": False}, "SFTConfig") == {"packing": False}
+    with pytest.raises(InputError, match="unknown key 'num_generations'"):
+        trainer_arguments({"num_generations": 8}, "SFTConfig")
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ ASSUMED_PROMPT = 1024
 """Tokens of a prompt where the recipe sets no `max_prompt_length`."""
 
 # TRL's head makes log-probabilities from tiles of this many tokens x entries of the vocabulary, in float32.
-_TILE = (4096, 32_768)
-_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "auto": 2}
+TILE = (4096, 32_768)
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "auto": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,11 @@ class Memory:
         parts = {
             field.name: getattr(self, field.name) for field in fields(self) if field.name != "engine_share"
         }
+        if not self.generation:
+            del parts["generation"]
         rows = [f"{name:<14}{_size(size)}" for name, size in {**parts, "peak": self.peak}.items()]
-        most = "activations" if self.engine_share else "the larger of activations and generation"
+        alone = self.engine_share or not self.generation
+        most = "activations" if alone else "the larger of activations and generation"
         rows[-1] += f" (what stays: weights, adapter, gradients, optimizer; and {most})"
         smallest = next(
             (f"from {card} GB up" for card in CARDS if self.fits(card)), f"of more than {CARDS[-1]} GB"
@@ -89,7 +92,7 @@ def estimate(config: Config, shape: Shape, batch: Batch, zero: Zero) -> Memory:
     world = batch.world
     stage = 3 if trainer.get("fsdp") else zero.stage  # FSDP2 shares out the same three
     half = trainer.get("bf16") is not False or trainer.get("fp16") is True  # TRL: bf16 unless told otherwise
-    weight_bytes = _BYTES[config.dtype]
+    weight_bytes = BYTES[config.dtype]
     compute_bytes = 2 if half else weight_bytes
     parameters = shape.parameters
     adapter = shape.adapter_parameters(config.lora.r, config.lora.targets) if config.lora else 0
@@ -98,7 +101,7 @@ def estimate(config: Config, shape: Shape, batch: Batch, zero: Zero) -> Memory:
     copies = 2 if not config.lora and (trainer.get("beta") or 0.0) > 0.0 else 1
     weights = copies * parameters * weight_bytes
     gradients = trained * trained_bytes * (2 if world > 1 and not stage else 1)
-    optimizer = trained * _state_bytes(str(trainer.get("optim") or "adamw_torch_fused"), trained_bytes)
+    optimizer = trained * state_bytes(str(trainer.get("optim") or "adamw_torch_fused"), trained_bytes)
     if zero.stage and half:
         optimizer += trained * 4
     prompt, completion = (
@@ -106,7 +109,7 @@ def estimate(config: Config, shape: Shape, batch: Batch, zero: Zero) -> Memory:
         trainer.get("max_completion_length") or 512,
     )
     tokens = batch.per_device * (prompt + completion)
-    tile = min(batch.per_device * completion, _TILE[0]) * min(shape.vocabulary, _TILE[1]) * 4
+    tile = min(batch.per_device * completion, TILE[0]) * min(shape.vocabulary, TILE[1]) * 4
     block = block_bytes(shape, compute_bytes)
     if trainer.get("gradient_checkpointing") is False and not _recomputes(trainer.get("fsdp_config")):
         activations = tokens * shape.layers * block + tile
@@ -158,7 +161,7 @@ def _recomputes(fsdp_config: object) -> bool:
     return isinstance(fsdp_config, Mapping) and fsdp_config.get("activation_checkpointing") is True
 
 
-def _state_bytes(optimizer: str, trained_bytes: int) -> float:
+def state_bytes(optimizer: str, trained_bytes: int) -> float:
     """Bytes of state for each trained weight; AdamW's two numbers where the optimizer is another one."""
     if optimizer in ("sgd", "adafactor"):  # adafactor keeps row and column sums: next to nothing
         return 0

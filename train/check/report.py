@@ -18,11 +18,20 @@ from train.same_recipe import plain
 def check(file: str, overrides: Sequence[str] = (), world: int = 1) -> None:
     """Print the resolved recipe and, for GRPO, its batch, memory, known failures and the reward self-test.
 
+    Other jobs tell what their Config's `report(world)` gives, as (title, lines), if it has one.
+
     Raises `InputError` for a recipe that does not load, a batch that does not divide on `world` ranks, a
     combination that is known to fail, and rewards under which gold does not win.
     """
     recipe = load(file, overrides)
     _print("recipe", yaml.safe_dump(plain(recipe.resolved), sort_keys=False, allow_unicode=True).splitlines())
+    if hasattr(recipe.config, "report"):
+        try:
+            for title, lines in recipe.config.report(world):
+                _print(title, lines)
+        except InputError as error:
+            raise InputError(f"{recipe.path.name}: {error}") from error
+        return
     if not isinstance(recipe.config, Config):
         if hasattr(recipe.config, "preflight"):
             recipe.config.preflight(world)
