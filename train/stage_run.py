@@ -82,8 +82,8 @@ def build(config: StageConfig, parts: Parts, rows: Rows, run_dir: RunDir, make: 
 
 def drop_long(trainer: Any, config: StageConfig) -> int:
     """Leave out the rows that TRL, told of no limit, has prepared longer than `max_length`; how many."""
-    before = trainer.train_dataset
-    kept = before.filter(lambda row: trainer.longest(row) <= config.max_length)
+    before, longest, most = trainer.train_dataset, trainer.longest, config.max_length
+    kept = before.filter(lambda row: longest(row) <= most)  # what it names is hashed: no trainer, no model
     if not len(kept):
         raise InputError(f"max_length {config.max_length} leaves out all of the {len(before)} rows; raise it")
     dropped = len(before) - len(kept)

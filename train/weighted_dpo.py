@@ -83,7 +83,8 @@ class Trainer(DPOTrainer):
         mean_weight = weights.mean() if num_items_in_batch is None else num_items_in_batch
         return (each * weights).mean() / mean_weight
 
-    def longest(self, row: Mapping[str, Any]) -> int:
+    @staticmethod
+    def longest(row: Mapping[str, Any]) -> int:
         """Tokens of the longer sequence that a prepared pair becomes."""
         return len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"]))
 

@@ -55,7 +55,8 @@ class Trainer(SFTTrainer):
 
         return super().compute_loss(weighted, rest, return_outputs, num_items_in_batch)
 
-    def longest(self, row: Mapping[str, Any]) -> int:
+    @staticmethod
+    def longest(row: Mapping[str, Any]) -> int:
         """Tokens of a prepared row."""
         return len(row["input_ids"])
 

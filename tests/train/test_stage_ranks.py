@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow
 
 SMALL = [
     "dtype=float32", "trainer.use_cpu=true", "trainer.bf16=false", "trainer.learning_rate=1e-2",
-    "trainer.lr_scheduler_type=constant", "trainer.num_train_epochs=9", "trainer.per_device_train_batch_size=2",
-    "trainer.disable_tqdm=true",
+    "trainer.lr_scheduler_type=constant", "trainer.num_train_epochs=9",
+    "trainer.per_device_train_batch_size=2", "trainer.disable_tqdm=true",
 ]  # fmt: skip
 
 
