@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from rewards import stack
+from rollout.agents.config import ModelRole
 from tasks.errors import InputError
 from tasks.plain import plain
 from tasks.strict import build, closest
@@ -34,6 +35,9 @@ from train.yaml_strict import read_yaml
 
 MINI = "mini"
 """The value of `model:` that builds the tiny model of the miniature world."""
+
+ROLES = ("questioner", "drafter", "answerer")
+"""Sections that name a model of their own."""
 
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _JOB_PACKAGES = ("train", "eval", "rollout")
@@ -85,6 +89,11 @@ def load(file: str | Path, arguments: Sequence[str] = ()) -> Recipe:
     source.resolve_paths(document, module.Config, "")
     if isinstance(document.get("model"), str):
         document["model"] = source.model(document["model"])
+    for role in ROLES:
+        if isinstance(section := document.get(role), dict):
+            source.resolve_paths(section, ModelRole, f"{role}.")
+            if isinstance(section.get("model"), str):
+                section["model"] = source.model(section["model"], f"{role}.model")
     if isinstance(document.get("task"), dict):
         document["task"] = source.task(document["task"])
     if isinstance(document.get("rewards"), list):

@@ -51,16 +51,16 @@ class Source:
             if isinstance(section.get(name), str) and Path in (hint, *typing.get_args(hint)):
                 section[name] = str(self.find(prefix + name, section[name]))
 
-    def model(self, model: str) -> str:
+    def model(self, model: str, key: str = "model") -> str:
         """A hub name as it is; a folder absolute, once it is known to hold a model or an adapter."""
-        folder = self.path("model", model)
+        folder = self.path(key, model)
         if not model.startswith((".", "/", "~")) and not (folder / "config.json").is_file():
             if not _HUB_MODEL.fullmatch(model):
-                raise InputError(f"{self.name}: key 'model' is {model!r}: neither a folder nor owner/name")
+                raise InputError(f"{self.name}: key {key!r} is {model!r}: neither a folder nor owner/name")
             return model
-        folder = self.find("model", model)
+        folder = self.find(key, model)
         if not any((folder / name).is_file() for name in ("config.json", "adapter_config.json")):
-            raise InputError(f"{self.name}: key 'model': no config.json in {folder}: not a model")
+            raise InputError(f"{self.name}: key {key!r}: no config.json in {folder}: not a model")
         return str(folder)
 
     def task(self, section: dict[str, Any]) -> dict[str, Any]:

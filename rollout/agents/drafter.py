@@ -45,9 +45,9 @@ class ModelAnswerer:
     word_cap: int
     template: str = "answer"
 
-    async def answer(self, question: Question, evidence: Evidence, draft: str, seed: int) -> Said:
-        """See `Answerer`."""
-        prompt = templates.render(
+    def prompt(self, question: Question, evidence: Evidence, draft: str) -> str:
+        """What it reads."""
+        return templates.render(
             self.template,
             question=question,
             evidence=evidence,
@@ -55,5 +55,12 @@ class ModelAnswerer:
             instructions=templates.instructions(question.suite),
             words=self.word_cap,
         )
-        said = await self.speaker.say(prompt, seed)
-        return Said(" ".join(said.text.split()[: self.word_cap]), said.spent)
+
+    def cut(self, text: str) -> str:
+        """An answer of at most so many words."""
+        return " ".join(text.split()[: self.word_cap])
+
+    async def answer(self, question: Question, evidence: Evidence, draft: str, seed: int) -> Said:
+        """See `Answerer`."""
+        said = await self.speaker.say(self.prompt(question, evidence, draft), seed)
+        return Said(self.cut(said.text), said.spent)
