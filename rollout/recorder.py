@@ -82,7 +82,9 @@ async def record(
 
     async def worker() -> None:
         for unit in remaining:
-            stage = Stage(unit.task.question, indexes.of(unit), unit.pool, recipe.policy, recipe.pins)
+            stage = Stage(
+                unit.task.question, indexes.of(unit.pool, unit.task), unit.pool, recipe.policy, recipe.pins
+            )
             roles, start = arm.for_task(unit.task.question, unit.seed)
             episode = await play(stage, roles, recipe.limits, unit.seed, start=start)
             shard.add(episode)
@@ -98,10 +100,10 @@ class Indexes:
         self._kept = kept
         self._found: dict[str, Pool] = {}
 
-    def of(self, unit: Unit) -> Pool:
-        """The pool of a unit's task."""
-        if unit.pool not in self._found:
+    def of(self, digest: str, task: MultiHopTask) -> Pool:
+        """The pool of a task, whose digest is given."""
+        if digest not in self._found:
             while len(self._found) >= self._kept:
                 del self._found[next(iter(self._found))]
-            self._found[unit.pool] = Pool(unit.task.pool)
-        return self._found[unit.pool]
+            self._found[digest] = Pool(task.pool)
+        return self._found[digest]
