@@ -1,8 +1,8 @@
 """Fork recorded runs: try other moves at their states, and follow each to its end.
 
-`records` is the folder of a `rollout.record` job; task, roles and limits are those of its recipe. Shards, memo
-and a new start work as there. States whose frontier is too small are written too, with the recorded move
-alone: they cost nothing, and what was done there is learned from like anything else.
+`records` is the folder of a `rollout.record` job; task, roles and limits are those of its recipe. Shards, the
+memo and a new start work as there. States whose frontier is too small are written too, with the recorded
+move alone: they cost nothing, and what was done there is learned from like anything else.
 """
 
 import asyncio
