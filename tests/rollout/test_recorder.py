@@ -114,20 +114,27 @@ def kills(folder: Path, times: int, tasks: int) -> None:
     subprocess.run(
         [*command, str(folder / "calm"), str(tasks)], env=environment, check=True, capture_output=True
     )
-    moments, left = random.Random(0), []
+    draw, left = random.Random(0), []
+    (whole,) = (file.stat().st_size for file in files(folder / "calm"))
+    shard = folder / "killed" / "records" / "a.jsonl"
     for _ in range(times):
+        before = shard.stat().st_size if shard.exists() else 0
         process = subprocess.Popen(
             [*command, str(folder / "killed"), str(tasks)], env=environment, stdout=subprocess.PIPE, text=True
         )
         assert process.stdout is not None
         left.append(int(process.stdout.readline()))
-        time.sleep(moments.uniform(0, 0.25))
+        # At a random place of what is left to do, and a random moment after it.
+        place = before + draw.uniform(0, 1.5) * whole / times
+        while process.poll() is None and (shard.stat().st_size if shard.exists() else 0) < place:
+            time.sleep(0.001)
+        time.sleep(draw.uniform(0, 0.005))
         process.send_signal(signal.SIGKILL)
         process.wait()
         if (folder / "killed" / "records").is_dir() and files(folder / "killed"):
             for episode in read(folder / "killed"):  # readable at any moment
                 assert episode.answer
-    assert len(set(left)) > times // 2, "the kills came before anything was recorded, or after all was"
+    assert len(set(left)) > times // 2  # or the kills came before anything was recorded, or after all was
     subprocess.run(
         [*command, str(folder / "killed"), str(tasks)], env=environment, check=True, capture_output=True
     )
