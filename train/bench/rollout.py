@@ -49,10 +49,10 @@ def run(arguments: Sequence[str]) -> int:
     if arguments:
         raise InputError(f"askrl bench rollout takes no arguments, not {' '.join(arguments)}")
     with tempfile.TemporaryDirectory() as folder:
-        small = _model(SMALL, Path(folder) / "small")
-        with _engine(small, Needs(max_model_len=8192)) as engine:
+        small = random_model(SMALL, Path(folder) / "small")
+        with engine_of(small, Needs(max_model_len=8192)) as engine:
             result = _multi_turn(engine) | _shared_prefill(engine)
-        result |= _swap(_model(HALF_BILLION, Path(folder) / "half_billion"), Path(folder))
+        result |= _swap(random_model(HALF_BILLION, Path(folder) / "half_billion"), Path(folder))
     print(json.dumps(result))
     return 0
 
@@ -191,7 +191,7 @@ def _swap(folder: Path, scratch: Path) -> dict[str, Any]:
         policy.unmerge_adapter()
         shutil.rmtree(scratch / "full")
         print(f"full load: {full[-1]:.2f} s", flush=True)
-    with _engine(folder, Needs(max_model_len=256, lora_rank=16)) as engine:
+    with engine_of(folder, Needs(max_model_len=256, lora_rank=16)) as engine:
         for number in range(5):
             began = time.perf_counter()
             save_adapter(policy, published / f"v{number}")
@@ -207,7 +207,8 @@ def _swap(folder: Path, scratch: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _engine(folder: Path, needs: Needs) -> Iterator[Any]:
+def engine_of(folder: Path, needs: Needs) -> Iterator[Any]:
+    """An engine of the model in `folder`, with a quarter of the machine's memory."""
     from rollout.generators.vllm import VllmGenerator
 
     config = Vllm("vllm", gpu_memory_utilization=0.25, enforce_eager=True, dtype="float32")
@@ -218,7 +219,7 @@ def _engine(folder: Path, needs: Needs) -> Iterator[Any]:
         engine.close()
 
 
-def _model(shape: dict[str, int], folder: Path) -> Path:
+def random_model(shape: dict[str, int], folder: Path) -> Path:
     """A random Qwen2 of this shape, with a tokenizer that only has to be there."""
     import torch
     from tokenizers import Tokenizer, models
