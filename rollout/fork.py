@@ -32,11 +32,12 @@ from tasks.plain import plain
 class Config:
     """Fields of a `job: rollout.fork` recipe."""
 
-    records: Path
     task: Mapping[str, Any]
     questioner: Role
     drafter: Role
     output_dir: Path
+    records: Path | None = None
+    """Has to be given where it matters; a recipe that ships cannot know it."""
     answerer: Role | None = None
     n: int = 8
     """Candidates of a state, the recorded move among them."""
@@ -67,6 +68,10 @@ class Config:
 
 def run(config: Config) -> None:
     """Fork what is not forked yet. Raises InputError where records and recipe do not belong together."""
+    if config.records is None:
+        raise InputError(
+            "records is not given; name the run folder of a rollout.record job: records=runs/..."
+        )
     tasks = multi_hop_sources.load(config.task, config.seed)
     built = build_roles(
         config.questioner, config.drafter, config.answerer or config.drafter,
@@ -76,13 +81,13 @@ def run(config: Config) -> None:
     try:
         if not hasattr(built.roles.questioner, "sample"):
             raise InputError("questioner: it cannot sample several moves at one state")
-        _claim(config, tasks, built)
-        asyncio.run(_fork(config, tasks, built))
+        _claim(config, config.records, tasks, built)
+        asyncio.run(_fork(config, config.records, tasks, built))
     finally:
         built.close()
 
 
-def _claim(config: Config, tasks: MultiHopSet, built: Built) -> None:
+def _claim(config: Config, records: Path, tasks: MultiHopSet, built: Built) -> None:
     """Write the folder's manifest and graphs, or check that those there are of this forking."""
     manifest: dict[str, Any] = {
         "n": config.n,
@@ -99,16 +104,14 @@ def _claim(config: Config, tasks: MultiHopSet, built: Built) -> None:
                 "give another output_dir"
             )
         return
-    graphs = config.records / GRAPHS
+    graphs = records / GRAPHS
     if not graphs.is_file():
-        raise InputError(
-            f"{config.records}: no {GRAPHS} there; records is the folder of a rollout.record job"
-        )
+        raise InputError(f"{records}: no {GRAPHS} there; records is the folder of a rollout.record job")
     write_text(config.output_dir / GRAPHS, graphs.read_text(encoding="utf-8"))
     write_json(place, manifest)
 
 
-async def _fork(config: Config, tasks: MultiHopSet, built: Built) -> None:
+async def _fork(config: Config, records: Path, tasks: MultiHopSet, built: Built) -> None:
     from tqdm import tqdm
 
     by_id = {task.question.id: task for task in tasks.tasks}
@@ -117,7 +120,7 @@ async def _fork(config: Config, tasks: MultiHopSet, built: Built) -> None:
     indexes = Indexes(kept=2 * config.concurrency)
     shard = Shard(config.output_dir / RECORDS / f"{config.shard:05d}-of-{config.shards:05d}.jsonl")
     counts: Counter[str] = Counter()
-    todo = _states(config, by_id, built, have, plan)
+    todo = _states(config, records, by_id, built, have, plan)
     questioner = cast(Forkable, built.roles.questioner)
 
     async def worker() -> None:
@@ -146,28 +149,26 @@ async def _fork(config: Config, tasks: MultiHopSet, built: Built) -> None:
     )
     print(f"{config.output_dir}: {told}; {len(have)} states were there")
     if counts["prompt differs from the recorded one"] and not counts["states"] and not have:
-        raise InputError(
-            f"{config.records}: no state has the prompt that was recorded; fork with its own roles"
-        )
+        raise InputError(f"{records}: no state has the prompt that was recorded; fork with its own roles")
 
 
 def _states(
-    config: Config, by_id: Mapping[str, MultiHopTask], built: Built, have: set[str], plan: Plan
+    config: Config, records: Path, by_id: Mapping[str, MultiHopTask], built: Built, have: set[str], plan: Plan
 ) -> Iterator[tuple[Episode, int, int]]:
     """(run, turn, candidates to try) of each state of this shard that is not there yet."""
     forked = 0
-    for episode in read(config.records):
-        _check(episode, built, config.records)
+    for episode in read(records):
+        _check(episode, built, records)
         if shard_of(episode.task, config.shards) != config.shard:
             continue
         task = by_id.get(episode.task)
         if task is None:
             raise InputError(
-                f"{config.records}: task {episode.task!r} is recorded there, but task: has none of this id"
+                f"{records}: task {episode.task!r} is recorded there, but task: has none of this id"
             )
         if episode.pool != pool_hash(task.pool):
             raise InputError(
-                f"{config.records}: the pool of task {episode.task!r} was another; check task: and seed:"
+                f"{records}: the pool of task {episode.task!r} was another; check task: and seed:"
             )
         for turn in states_of(episode):
             n = candidates_at(episode, turn, task.gold.graph, plan)
