@@ -85,7 +85,7 @@ def build_roles(
 def pin(role: Role) -> str:
     """What a role's words depend on: model, adapter, sampling and prompts, not how an engine is fed."""
     if isinstance(role, MiniRole):
-        return f"mini/{role.slip:g}"
+        return f"mini/{role.slip:g}/{role.eager:g}"
     identity = checkpoint.identity(role.generator, role.model, role.adapter)
     limit = role.max_new_tokens and role.max_new_tokens * role.thinking_factor
     sampling = f"{limit or role.thinking_factor}/{role.temperature:g}/{role.constrained}"
@@ -99,7 +99,7 @@ def _questioner(role: Role, speaker: Speaker | None) -> Questioner:
     from rollout.agents.mini import Walker
 
     assert isinstance(role, MiniRole)
-    return Walker(role.slip)
+    return Walker(role.slip, role.eager)
 
 
 def _drafter(role: Role, engines: Engines) -> Drafter:

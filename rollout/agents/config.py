@@ -38,7 +38,14 @@ class MiniRole:
 
     kind: Literal["mini"]
     slip: float = 0.0
-    """Of a questioner: how often it asks something else than the next link of a chain."""
+    """Of a questioner: the share of moves in which it asks beside the point, or stops too early."""
+    eager: float = 0.0
+    """Of a questioner: the share of moves in which it asks on where it should stop."""
+
+    def __post_init__(self) -> None:
+        for key in ("slip", "eager"):
+            if not 0.0 <= getattr(self, key) <= 1.0:
+                raise InputError(f"{key} is {getattr(self, key):g}, not a share; use 0 to 1")
 
 
 Role = ModelRole | MiniRole

@@ -40,6 +40,18 @@ MOVE_SCHEMA = json.dumps(
 ASK_FORM = spell(Ask("...", "...", ("...",)))
 
 
+def prompt_of(state: State, template: str = "questioner") -> str:
+    """What a questioner reads: nothing of budgets or turns, and paragraphs cut at 1,200 characters."""
+    return templates.render(
+        templates.for_suite(template, state.question.suite),
+        state=state,
+        instructions=templates.instructions(state.question.suite),
+        cut=CUT,
+        ask=ASK_FORM,
+        stop=STOP_TEXT,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ModelQuestioner:
     """The questioner of arXiv 2609.37236: trained and prompted policies read the same prompt."""
@@ -48,15 +60,8 @@ class ModelQuestioner:
     template: str = "questioner"
 
     def prompt(self, state: State) -> str:
-        """What it reads: nothing of budgets or turns, and paragraphs cut at 1,200 characters."""
-        return templates.render(
-            self.template,
-            state=state,
-            instructions=templates.instructions(state.question.suite),
-            cut=CUT,
-            ask=ASK_FORM,
-            stop=STOP_TEXT,
-        )
+        """What it reads, see `prompt_of`."""
+        return prompt_of(state, self.template)
 
     async def next(self, state: State, seed: int) -> Reply:
         """See `Questioner`."""

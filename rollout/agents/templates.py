@@ -15,8 +15,13 @@ def render(name: str, **values: Any) -> str:
 
 def instructions(suite: str) -> str:
     """What is special about the questions of a suite."""
-    name = f"suite_{suite}" if (FOLDER / f"suite_{suite}.jinja").is_file() else "suite"
-    return render(name)
+    return render(for_suite("suite", suite))
+
+
+def for_suite(name: str, suite: str) -> str:
+    """The prompt `name` in the form that a suite has of its own, where it has one."""
+    own = f"{name}_{suite}"
+    return own if (FOLDER / f"{own}.jinja").is_file() else name
 
 
 @functools.cache
