@@ -175,6 +175,31 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         assert fault in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["imitation", "pairs"])
+def test_both_files_of_an_export_are_read_alike(name: str, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from train.export_rows import Rows
+
+    written = Rows(name)
+    add = written.of_state("Who built Oslo's harbour?", ("own", "t1", "s1", "p", 0, 2))
+    add(("ASK: Which firm?", "STOP")[: len(written.turns)], "a" * 32, "ask_ask", "outcome", 0.75)
+    (tmp_path / f"{name}.jsonl").write_text("".join(written.lines))
+    pq.write_table(pa.Table.from_batches([written.batch()]), tmp_path / f"{name}.parquet")
+    found = []
+    for kind in ("jsonl", "parquet"):
+        fields = {"model": "a/b", "output_dir": "out", "data": str(tmp_path / f"{name}.{kind}")}
+        if name == "pairs":
+            found.append(pairs(build(prefer.Config, fields, "test")).data[0])
+        else:
+            found.append(imitation(build(imitate.Config, fields | {"lora": LORA}, "test")).data[0])
+    assert found[0] == found[1]
+    assert found[0]["weight"] == 0.75
+    assert found[0]["chat_template_kwargs"] == {"enable_thinking": False}
+    assert found[0]["prompt"] == [{"role": "user", "content": "Who built Oslo's harbour?"}]
+
+
 def test_rows_as_a_trainer_reads_them(tmp_path: Path) -> None:
     found = read(tmp_path, imitation_row(2, weight=2))
     assert found.data.column_names == ["prompt", "completion", "weight", "chat_template_kwargs"]
