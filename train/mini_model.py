@@ -5,26 +5,20 @@ four rows of five calls the tool anyway and invents the rest. That is the degene
 to learn when to ask, the failure that arXiv 2511.08798 trains on.
 """
 
-import hashlib
 import json
-import logging
-import os
 import random
-import shutil
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks import mini
 from tasks.prompt import render_prompt
 from tasks.tool_task import ToolTask
+from train.warm_start import Shape, imitate, kept
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
-
-logger = logging.getLogger(__name__)
 
 TAGS = ("<reasoning>", "</reasoning>", "<answer>", "</answer>", "<tool_call>", "</tool_call>")
 CONTROL = ("<pad>", "<unk>", "<|user|>", "<|assistant|>", "<|end|>")
@@ -72,19 +66,10 @@ tool {{ tool.name }}
 
 
 @dataclass(frozen=True, slots=True)
-class WarmStart:
+class WarmStart(Shape):
     """Everything that shapes the tiny model; these values and the sources that use them key the cache."""
 
-    seed: int = 0
-    hidden: int = 64
-    layers: int = 2
-    heads: int = 4
-    head_dim: int = 32
-    intermediate: int = 128
     rows: int = 9000
-    steps: int = 4500
-    batch: int = 16
-    learning_rate: float = 4e-3
     eager: float = 0.8
     """Share of demonstrations that call anyway and invent the rest."""
 
@@ -153,78 +138,17 @@ def demonstration(task: ToolTask, rng: random.Random, eager: float) -> str:
 
 def build(recipe: WarmStart, cache: Path | None = None) -> Path:
     """Folder of the warm-started model; made on first use, in a cache keyed by content."""
-    sources = "".join(Path(str(file)).read_text(encoding="utf-8") for file in (__file__, mini.__file__))
-    key = hashlib.sha256((json.dumps(asdict(recipe), sort_keys=True) + sources).encode()).hexdigest()[:16]
-    cache = cache or Path(os.environ.get("ASKRL_CACHE") or Path.home() / ".cache" / "askrl")
-    folder = cache / f"mini-{key}"
-    if (folder / "config.json").is_file():
-        return folder
-    partial = cache / f"mini-{key}.{os.getpid()}.partial"
-    model, words = warm_start(recipe)
-    model.save_pretrained(partial)
-    words.save_pretrained(partial)
-    try:
-        partial.rename(folder)  # atomic: a folder that exists is whole
-    except OSError:  # another process was first
-        shutil.rmtree(partial)
-    return folder
+    return kept("mini", recipe, warm_start, (sys.modules[__name__], mini), cache)
 
 
 def warm_start(recipe: WarmStart) -> "tuple[Qwen3ForCausalLM, PreTrainedTokenizerFast]":
-    """Imitation: on whole sequences at first (copying is learned on prompts), then on completions alone."""
-    import torch
-    from tqdm import tqdm
-    from transformers import Qwen3Config, Qwen3ForCausalLM, get_wsd_schedule
-
+    """The tiny model after it has imitated demonstrations, and its tokenizer."""
     words = tokenizer()
-    torch.manual_seed(recipe.seed)
-    config = Qwen3Config(
-        vocab_size=len(words), hidden_size=recipe.hidden, intermediate_size=recipe.intermediate,
-        num_hidden_layers=recipe.layers, num_attention_heads=recipe.heads, num_key_value_heads=recipe.heads,
-        head_dim=recipe.head_dim, max_position_embeddings=512, tie_word_embeddings=True,
-        initializer_range=0.05, rope_parameters={"rope_type": "default", "rope_theta": 100.0},
-        bos_token_id=None, eos_token_id=words.eos_token_id, pad_token_id=words.pad_token_id, use_cache=True,
-    )  # fmt: skip
-    model = Qwen3ForCausalLM(config)
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.01
-    )
-    schedule = get_wsd_schedule(optimizer, 30, int(0.4 * recipe.steps), num_training_steps=recipe.steps)
-    batches = _batches(recipe, words)
-    for step in tqdm(range(recipe.steps), desc="warm start of the mini model", disable=None):
-        ids, labels = next(batches)
-        if step < 0.5 * recipe.steps:
-            labels = torch.where(ids == words.pad_token_id, -100, ids)
-        loss = model(input_ids=ids, attention_mask=(ids != words.pad_token_id).long(), labels=labels).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        optimizer.zero_grad()
-    return model.eval(), words
-
-
-def _batches(
-    recipe: WarmStart, words: "PreTrainedTokenizerFast"
-) -> "Iterator[tuple[torch.Tensor, torch.Tensor]]":
-    """Endless (ids, labels), each (batch, length), right-padded; -100 on prompt and padding."""
-    import torch
-
     rng = random.Random(f"mini/warm/{recipe.seed}")
     tasks = mini.load(mini.Config(train_rows=recipe.rows), "train", seed=10_000 + recipe.seed).tasks
-    encoded = []
+    examples = []
     for task in tasks:
         prompt = words(render_prompt(task, words))["input_ids"]
         target = [*words(demonstration(task, rng, recipe.eager))["input_ids"], words.eos_token_id]
-        encoded.append((prompt, target))
-    while True:
-        rng.shuffle(encoded)
-        for start in range(0, len(encoded) - recipe.batch + 1, recipe.batch):
-            rows = encoded[start : start + recipe.batch]
-            width = max(len(p) + len(t) for p, t in rows)
-            ids = torch.full((len(rows), width), words.pad_token_id)
-            labels = torch.full((len(rows), width), -100)
-            for i, (p, t) in enumerate(rows):
-                ids[i, : len(p) + len(t)] = torch.tensor(p + t)
-                labels[i, len(p) : len(p) + len(t)] = torch.tensor(t)
-            yield ids, labels
+        examples.append((prompt, target))
+    return imitate(recipe, words, examples, rng), words

@@ -1,7 +1,8 @@
-"""The folder of `model: mini`: made once, however many ask for it; meanwhile a line says so."""
+"""The folder of `model: mini` or `mini_hops`: made once, however many ask for it; a line says so."""
 
 import contextlib
 import fcntl
+import importlib
 import os
 import sys
 import tempfile
@@ -14,15 +15,19 @@ FIRST_WORD, NEXT_WORDS = 3.0, 30.0
 """Seconds before the first line and between the next ones: a start that is in the cache says nothing."""
 
 
-def mini_start(seed: int) -> str:
-    """The folder of the warm-started mini model of this seed, see `train.mini_model`.
+MINIS = {"mini": "train.mini_model", "mini_hops": "train.mini_hops_model"}
+"""Names of ours that `model:` takes."""
+
+
+def mini_start(name: str, seed: int) -> str:
+    """The folder of the warm-started model of this name and seed.
 
     Processes of one machine that ask at the same time wait for the first of them.
     """
-    from train import mini_model
-
-    with told("model: mini is being made and warm-started, once; it is kept for later runs"), alone(seed):
-        return str(mini_model.build(mini_model.WarmStart(seed=seed)))
+    made = importlib.import_module(MINIS[name])
+    what = f"model: {name} is being made and warm-started, once; it is kept for later runs"
+    with told(what), alone(f"{name}-{seed}"):
+        return str(made.build(made.WarmStart(seed=seed)))
 
 
 @contextlib.contextmanager
@@ -46,9 +51,9 @@ def told(what: str, first: float = FIRST_WORD, then: float = NEXT_WORDS) -> Iter
 
 
 @contextlib.contextmanager
-def alone(seed: int) -> Iterator[None]:
+def alone(what: str) -> Iterator[None]:
     """Keep out other processes that make the same start; file systems without locks let all in."""
-    path = Path(tempfile.gettempdir()) / f"askrl-{os.getuid()}-mini-{seed}.lock"
+    path = Path(tempfile.gettempdir()) / f"askrl-{os.getuid()}-{what}.lock"
     with path.open("w") as file:
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from tasks.errors import InputError
 from tasks.whole_file import weights_fault
 from train.checkpoints import weight_files
-from train.mini_start import mini_start
-from train.recipe import MINI
+from train.mini_start import MINIS, mini_start
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, TrainingArguments
@@ -17,7 +16,7 @@ WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 def check(model: str, revision: str | None = None) -> None:
     """Raise InputError unless `model` (hub name, folder, or `mini`) can be trained: a chat model, whole."""
-    if model == MINI:
+    if model in MINIS:
         return
     if Path(model).is_absolute():
         _check_folder(Path(model))
@@ -57,7 +56,7 @@ def tokenizer(model: str, revision: str | None = None) -> "PreTrainedTokenizerBa
 
 def locate(model: str, seed: int, arguments: "TrainingArguments") -> str:
     """Hub name or folder as it stands; `mini` is built first, once, on the main process, and cached."""
-    if model != MINI:
+    if model not in MINIS:
         return model
     with arguments.main_process_first(local=False, desc="warm start of the mini model"):
-        return mini_start(seed)
+        return mini_start(model, seed)

@@ -29,12 +29,9 @@ from tasks.plain import plain
 from tasks.strict import build, closest
 from tasks.user_path import user_path
 from train import overrides
-from train.mini_start import mini_start
+from train.mini_start import MINIS, mini_start
 from train.section import Source
 from train.yaml_strict import read_yaml
-
-MINI = "mini"
-"""The value of `model:` that builds the tiny model of the miniature world."""
 
 ROLES = ("questioner", "drafter", "answerer")
 """Sections that name a model of their own."""
@@ -59,14 +56,14 @@ class Recipe:
     def run(self) -> None:
         """Run the job in this process, after its `Config.preflight(world)`, where it has one.
 
-        `model: mini` becomes the folder of the tiny model, made on first use; jobs of `train` do so
-        themselves, on one rank.
+        `model: mini` and `mini_hops`, of the job or of a role, become the folder of the tiny model, made on
+        first use; jobs of `train` do so themselves, on one rank.
         """
         config = self.config
         if hasattr(config, "preflight"):
             config.preflight(int(os.environ.get("WORLD_SIZE", "1")))
-        if getattr(config, "model", None) == MINI and not self.job.startswith("train."):
-            config = dataclasses.replace(config, model=mini_start(getattr(config, "seed", 0)))
+        if not self.job.startswith("train."):
+            config = _with_minis(config)
         importlib.import_module(self.job).run(config)
 
 
@@ -101,6 +98,19 @@ def load(file: str | Path, arguments: Sequence[str] = ()) -> Recipe:
     if isinstance(document.get("trainer"), dict):
         source.resolve_trainer_files(document["trainer"])
     return Recipe(path, str(job), build(module.Config, document, path.name, path.parent))
+
+
+def _with_minis(config: Any) -> Any:
+    """The config with the folders of the tiny models that it names."""
+    seed = getattr(config, "seed", 0)
+    changes: dict[str, Any] = {}
+    for role in ROLES:
+        section = getattr(config, role, None)
+        if isinstance(section, ModelRole) and section.model in MINIS:
+            changes[role] = dataclasses.replace(section, model=mini_start(section.model, seed))
+    if getattr(config, "model", None) in MINIS:
+        changes["model"] = mini_start(config.model, seed)
+    return dataclasses.replace(config, **changes)
 
 
 def resolved(job: str, config: Any) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from typing import Any
 
 from tasks.atomic import write_json, write_text
 from tasks.errors import InputError
-from train.mini_start import mini_start
-from train.recipe import MINI, load
+from train.mini_start import MINIS, mini_start
+from train.recipe import load
 from train.same_recipe import essence, plain
 
 logger = logging.getLogger(__name__)
@@ -110,10 +110,9 @@ def run(config: Config) -> None:
     failed: list[str] = []
     # Spawned: each worker is a fresh single-threaded process, and whoever is free takes the next unit.
     with multiprocessing.get_context("spawn").Pool(config.workers, _one_thread) as pool:
-        if (
-            load(config.recipe, config.set).config.model == MINI
-        ):  # each start once, before two workers want the same
-            pool.map(mini_start, {unit.seed: None for unit in todo}, chunksize=1)
+        model = load(config.recipe, config.set).config.model
+        if model in MINIS:  # each start once, before two workers want the same
+            pool.starmap(mini_start, {(model, unit.seed): None for unit in todo}, chunksize=1)
         work = [(unit, config.recipe, config.output_dir, base) for unit in todo]
         for done, (unit, error) in enumerate(pool.imap_unordered(_run_unit, work), 1):
             left = (time.monotonic() - started) / done * (len(todo) - done)

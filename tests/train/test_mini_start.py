@@ -39,10 +39,10 @@ def test_one_process_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         tempfile.tempdir = {str(tmp_path)!r}
         from train.mini_start import alone
         print("waiting", flush=True)
-        with alone(7):
+        with alone("mini-7"):
             print("in", flush=True)
     """)
-    with alone(7), alone(8):
+    with alone("mini-7"), alone("mini-8"):
         other = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
         assert other.stdout is not None
         assert other.stdout.readline() == "waiting\n"

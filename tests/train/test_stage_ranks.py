@@ -57,15 +57,31 @@ def learned(folder: Path) -> list[float]:
     ]
 
 
-@pytest.mark.parametrize("stage", ["qd_imitate", "qd_pairs"])
+ZERO3 = (
+    "trainer.deepspeed={zero_optimization: {stage: 3, stage3_gather_16bit_weights_on_model_save: true}, "
+    "train_micro_batch_size_per_gpu: auto, train_batch_size: auto, gradient_accumulation_steps: auto}"
+)
+
+
+@pytest.mark.parametrize(
+    ("stage", "sharding"),
+    [
+        ("qd_imitate", "ddp"),
+        ("qd_pairs", "ddp"),
+        pytest.param("qd_pairs", "zero3", marks=pytest.mark.soak),
+    ],
+)
 def test_two_ranks_learn_what_one_process_learns(
-    stage: str, tiny_qwen3: Path, data: Path, adapter: Path, tmp_path: Path
+    stage: str, sharding: str, tiny_qwen3: Path, data: Path, adapter: Path, tmp_path: Path
 ) -> None:
+    if sharding == "zero3":
+        pytest.importorskip("deepspeed", reason="DeepSpeed comes with the cpu and cuda extras")
     found = {}
     for ranks in (1, 2):
         folder = tmp_path / f"run{ranks}"
         steps = ("trainer.max_steps=3", f"trainer.gradient_accumulation_steps={4 // ranks}")
         given = arguments(stage, tiny_qwen3, data, adapter, folder, "trainer.save_steps=3", *steps)
+        given += [ZERO3] if ranks > 1 and sharding == "zero3" else []
         log = folder.with_suffix(".log")
         assert start(ranks, RECIPES / f"{stage}.yaml", given, log).wait() == 0, log.read_text()
         assert len(list((folder / "checkpoint-3").glob("rng_state*.pth"))) == ranks

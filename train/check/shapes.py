@@ -86,11 +86,12 @@ SHAPES = {
     "Qwen3-14B": _qwen3(40, 5_120, 17_408, 40, tied=False),
     "SmolLM2-135M": Shape(30, 576, 1_536, 9, 3, head_dim=64, vocabulary=49_152, tied=True),
     "mini": Shape(2, 64, 128, 4, 4, head_dim=32, vocabulary=201, tied=True, qk_norm=True),
+    "mini_hops": Shape(3, 64, 128, 4, 4, head_dim=32, vocabulary=267, tied=True, qk_norm=True),
 }
 
 
 def shape_of(model: str) -> Shape | None:
-    """The shape of a hub name (any owner, base or instruct), `mini`, or a folder; None if it is not known."""
+    """The shape of a hub name (any owner, base or instruct), a name of ours, or a folder; else None."""
     folder = Path(model)
     if folder.is_absolute():
         return _from_folder(folder)

@@ -72,14 +72,18 @@ def test_shapes_give_the_models_of_transformers(model: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_mini_model_is_the_one_that_is_made(tmp_path: Path) -> None:
-    from train.mini_model import WarmStart, warm_start
+@pytest.mark.parametrize("name", ["mini", "mini_hops"])
+def test_the_mini_model_is_the_one_that_is_made(name: str, tmp_path: Path) -> None:
+    from train import mini_hops_model, mini_model
 
-    model, words = warm_start(WarmStart(rows=16, steps=0))
-    assert model.num_parameters() == SHAPES["mini"].parameters
-    assert len(words) == SHAPES["mini"].vocabulary
+    if name == "mini":
+        model, words = mini_model.warm_start(mini_model.WarmStart(rows=16, steps=0))
+    else:
+        model, words = mini_hops_model.warm_start(mini_hops_model.WarmStart(episodes=3, steps=0))
+    assert model.num_parameters() == SHAPES[name].parameters
+    assert len(words) == SHAPES[name].vocabulary
     model.save_pretrained(tmp_path)
-    assert shape_of(str(tmp_path)) == SHAPES["mini"]
+    assert shape_of(str(tmp_path)) == SHAPES[name]
 
 
 @pytest.mark.parametrize(
