@@ -109,3 +109,21 @@ class NeedGraph:
                 )
             )
         return found
+
+    @functools.cached_property
+    def lines(self) -> tuple[frozenset[str], ...]:
+        """Required needs that edges between required needs connect."""
+        return self._connected({need.id for need in self.required})
+
+    @functools.cached_property
+    def lines_of_all(self) -> tuple[frozenset[str], ...]:
+        """Needs that edges connect, optional ones included."""
+        return self._connected({need.id for need in self.needs})
+
+    def _connected(self, names: Collection[str]) -> tuple[frozenset[str], ...]:
+        lines = [frozenset([need.id]) for need in self.needs if need.id in names]
+        for ends in self.edges:
+            if set(ends) <= set(names):
+                joined = [line for line in lines if not line.isdisjoint(ends)]
+                lines = [line for line in lines if line.isdisjoint(ends)] + [frozenset().union(*joined)]
+        return tuple(lines)
