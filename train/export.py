@@ -8,7 +8,7 @@ import gc
 import json
 import multiprocessing
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 from rewards.consequence import Gate, Rules, Worth, decisions, pairs
 from rewards.consequence import row as imitation_row
 from rollout.forks import Fork
-from rollout.shards import GRAPHS, parse
+from rollout.graphs import Golds
+from rollout.shards import parse
 from tasks.atomic import write_json
 from tasks.errors import InputError
-from tasks.json_lines import read_rows
 from tasks.move import spell
-from tasks.multi_hop import Gold
 from tasks.plain import plain
 from train import export_files, export_index, export_rows
 
@@ -112,21 +111,13 @@ def lineage(fork: Fork) -> tuple[str, str, str, str, int, int]:
     return fork.suite, fork.task, fork.state, fork.policy, fork.seed, fork.turn
 
 
-_worker: "tuple[Config, export_index.Index, Mapping[str, Gold]]"
+_worker: "tuple[Config, export_index.Index, Golds]"
 
 
 def _start_worker(config: Config, states: export_index.Index) -> None:
     global _worker
     gc.disable()  # there are no cycles, and millions of small objects to look through
-    _worker = config, states, graphs(config.graphs or config.records / GRAPHS)
-
-
-def graphs(file: Path) -> dict[str, Gold]:
-    """What the states are scored by, by task."""
-    return {
-        f"{row.get('suite')}/{row.get('task')}": Gold.from_row(row, f"{file}, row {number}")
-        for number, row in read_rows(file)
-    }
+    _worker = config, states, Golds.of(config.records, config.graphs)
 
 
 def _label(start: int) -> Labelled:
@@ -140,11 +131,7 @@ def _label(start: int) -> Labelled:
     origin = ""
     for where, line in states.lines(start, start + CHUNK):
         fork = Fork.from_row(parse(line, where), where)
-        gold = golds.get(f"{fork.suite}/{fork.task}")
-        if gold is None:
-            raise InputError(
-                f"{where}: task {fork.task!r} of {fork.suite} has no graph; name its file: graphs"
-            )
+        gold = golds.of_task(fork.suite, fork.task, where)
         if (fork.policy, fork.pins, fork.limits) != last:  # nearly always the same
             last = fork.policy, fork.pins, fork.limits
             origin = json.dumps([fork.policy, fork.pins, plain(fork.limits)])

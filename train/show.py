@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rollout.episode import Episode
-from rollout.shards import GRAPHS, read
+from rollout.graphs import beside
+from rollout.shards import read
 from tasks.errors import InputError
 from tasks.json_lines import read_rows
 from tasks.multi_hop import Gold
@@ -20,7 +21,7 @@ def run(path: Path, task: str | None = None, seed: int | None = None, graphs: Pa
     Its graph comes from `graphs.jsonl` in the run folder, where there is one.
     """
     episode = _find(path, task, seed)
-    print("\n".join(transcript(episode, *_graph(graphs or _beside(path), episode.task))))
+    print("\n".join(transcript(episode, *_graph(graphs or beside(path), episode.task))))
 
 
 def transcript(episode: Episode, gold: Gold | None, titles: Mapping[str, str], text: str) -> Iterator[str]:
@@ -88,12 +89,6 @@ def _find(path: Path, task: str | None, seed: int | None) -> Episode:
         mend = closest(task, names) if len(names) < 100 else f"{len(names)} other tasks are there"
         raise InputError(f"{path}: no episode of task {task!r}; {mend}")
     raise InputError(f"{path}: no episode of seed {seed}")
-
-
-def _beside(path: Path) -> Path | None:
-    """The graphs of a run folder, of a folder of shards in it, or of a shard."""
-    places = (path, path.parent, path.parent.parent)
-    return next((place / GRAPHS for place in places if (place / GRAPHS).is_file()), None)
 
 
 def _graph(graphs: Path | None, task: str) -> tuple[Gold | None, Mapping[str, str], str]:
