@@ -51,6 +51,11 @@ def rate(outcomes: Sequence[bool]) -> float | None:
     return sum(outcomes) / len(outcomes) if outcomes else None
 
 
+def show(value: float | None) -> str:
+    """Three decimals, or a dash for a reading over nothing."""
+    return "–" if value is None else f"{value:.3f}"
+
+
 def _check(gold: Sequence[str], predicted: Sequence[str]) -> None:
     if len(gold) != len(predicted):
         raise ValueError(f"{len(gold)} gold labels against {len(predicted)} predictions")

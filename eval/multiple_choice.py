@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval import metrics
 from eval.choice_prompt import Variant, answers, encode, prompt
-from eval.report import show
+from eval.metrics import show
 from rollout import generators
 from rollout.generators import Generator, checkpoint
 from rollout.ledger import Ledger, is_first_rank, key

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval import calibration, metrics
 from eval.heat_map import heat_map
+from eval.metrics import show
 from tasks.atomic import write_bytes, write_json, write_text
 from tasks.completion import ACTIONS, Action
 
@@ -186,8 +187,3 @@ def png(figure: "Figure") -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=120)
     return buffer.getvalue()
-
-
-def show(value: float | None) -> str:
-    """Three decimals, or a dash for a reading over nothing."""
-    return "–" if value is None else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""`askrl`: run, check, score, graphs, show, bench. Every command imports what it needs when it is called."""
+"""`askrl`: the command line. Every command imports what it needs when it is called."""
 
 import argparse
 import os
@@ -86,6 +86,19 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--graphs", type=Path, metavar="FILE", help="default: graphs.jsonl in the run folder")
     show.set_defaults(command=_show)
 
+    readings = commands.add_parser(
+        "readings", help="read recorded episodes: what was found, and when to stop"
+    )
+    readings.add_argument(
+        "records", nargs="+", type=Path, metavar="RECORDS", help="run folders of rollout.record, or shards"
+    )
+    readings.add_argument(
+        "--graphs", type=Path, metavar="FILE", help="default: graphs.jsonl in the run folder"
+    )
+    readings.add_argument("--json", action="store_true", help="one JSON object an arm")
+    readings.add_argument("--plot", type=Path, metavar="FILE.png", help="draw coverage and stop decisions")
+    readings.set_defaults(command=_readings)
+
     bench = commands.add_parser(
         "bench", help="measure a part of the toolkit; the last line is one JSON object"
     )
@@ -126,6 +139,12 @@ def _show(options: argparse.Namespace) -> None:
     from train import show
 
     show.run(options.file, options.task, options.seed, options.graphs)
+
+
+def _readings(options: argparse.Namespace) -> None:
+    from eval import arm_readings
+
+    arm_readings.run(options.records, options.graphs, options.json, options.plot)
 
 
 def _bench(options: argparse.Namespace) -> int | None:

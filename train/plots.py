@@ -14,11 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from eval.heat_map import heat_map
-from tasks.action_text import SHORT
-from tasks.atomic import write_bytes
-from tasks.completion import ACTIONS
-from train.metrics_log import METRICS, PLOTS, Record, records
-from train.plot_style import (
+from eval.plot_style import (
     BLACK,
     BLUE,
     GREEN,
@@ -33,6 +29,10 @@ from train.plot_style import (
     over_steps,
     smooth,
 )
+from tasks.action_text import SHORT
+from tasks.atomic import write_bytes
+from tasks.completion import ACTIONS
+from train.metrics_log import METRICS, PLOTS, Record, records
 
 COLOURS = dict(zip(ACTIONS, (BLUE, ORANGE, GREEN, PURPLE), strict=True))
 

@@ -4,14 +4,13 @@ No judge and no reward model: a decision is measured by the evidence that came a
 decisions is the first of outcome, quickness and gain that is known on both sides and differs.
 """
 
-import functools
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rollout.episode import Turn
 from rollout.forks import Fork
+from tasks.answer_match import holds
 from tasks.move import Ask, Move
 from tasks.multi_hop import Gold
 from tasks.need_graph import Uid
@@ -19,8 +18,6 @@ from tasks.need_graph import Uid
 DONE = 1.0 - 1e-12
 EQUAL = 1e-9
 """Values are sums of three terms: a gap of exactly the margin must not pass by rounding."""
-
-_WORD, _ARTICLES = re.compile(r"[^\W_]+"), frozenset(("a", "an", "the"))
 
 Key = Literal["outcome", "quickest", "gain"]
 
@@ -73,7 +70,7 @@ def decisions(fork: Fork, gold: Gold, worth: Worth | None = None) -> list[Decisi
             candidate.index,
             candidate.move,
             *_worth(candidate.turns, evidence, gold.graph.wanted, worth),
-            is_correct(candidate.answer, gold),
+            holds(candidate.answer, gold.answers),
         )
         for candidate in fork.candidates
     ]
@@ -114,26 +111,6 @@ def value_of(phi: float, rho: float, worth: Worth | None = None) -> float:
     return worth.gain * phi - worth.redundancy * rho - worth.ask
 
 
-def is_correct(answer: str, gold: Gold) -> bool | None:
-    """Whether the answer holds the gold answer or an alias as a run of words.
-
-    None where there is no gold answer, and for an answer to a yes-or-no question that holds both words.
-    """
-    known = _runs(gold.answers)
-    if not known:
-        return None
-    found = words(answer)
-    if any(one in (("yes",), ("no",)) for one in known) and "yes" in found and "no" in found:
-        return None
-    return any(_holds(found, one) for one in known)
-
-
-def gives_away(question: str, gold: Gold) -> bool:
-    """Whether a question holds a gold answer of five characters or more, which it could only have seen."""
-    long = [one for one in _runs(gold.answers) if len(" ".join(one)) >= 5]
-    return bool(long) and any(_holds(words(question), one) for one in long)
-
-
 def better(a: Decision, b: Decision) -> tuple[Decision, Decision, Key] | None:
     """(the better, the worse, why), or None where no key that both know tells them apart."""
     if a.correct is not None and b.correct is not None and a.correct != b.correct:
@@ -143,20 +120,3 @@ def better(a: Decision, b: Decision) -> tuple[Decision, Decision, Key] | None:
     if a.value is not None and b.value is not None and abs(a.value - b.value) > EQUAL:
         return (a, b, "gain") if a.value > b.value else (b, a, "gain")
     return None
-
-
-def words(text: str) -> tuple[str, ...]:
-    """Letters and digits in lower case, without articles: as answers are compared."""
-    return tuple(word for word in _WORD.findall(text.casefold()) if word not in _ARTICLES)
-
-
-@functools.lru_cache(maxsize=4096)  # the answers of a task are asked for at each of its states
-def _runs(answers: tuple[str, ...]) -> list[tuple[str, ...]]:
-    return [found for found in map(words, answers) if found]
-
-
-def _holds(text: tuple[str, ...], run: tuple[str, ...]) -> bool:
-    """Whether the words of `run` stand in the text one after another."""
-    return run[0] in text and any(
-        text[i : i + len(run)] == run for i in range(len(text) - len(run) + 1) if text[i] == run[0]
-    )

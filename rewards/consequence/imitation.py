@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rewards.consequence.decision import EQUAL, Decision, done_before, gives_away
+from rewards.consequence.decision import EQUAL, Decision, done_before
 from rewards.consequence.pairs import best
 from rollout.forks import Fork
+from tasks.answer_match import gives_away
 from tasks.move import Stop, spell
 from tasks.multi_hop import Gold
 
@@ -43,7 +44,7 @@ def row(
         return None
     if done:
         return _row(fork, "stop", spell(Stop()))
-    asks = [one for one in found if one.asks and not gives_away(one.question, gold)]
+    asks = [one for one in found if one.asks and not gives_away(one.question, gold.answers)]
     if not asks:
         dropped["no ask"] += 1
         return None

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rewards.consequence.decision import EQUAL, Decision, better, done_before, gives_away
+from rewards.consequence.decision import EQUAL, Decision, better, done_before
 from rollout.forks import Fork
+from tasks.answer_match import gives_away
 from tasks.errors import InputError
 from tasks.move import Stop
 from tasks.multi_hop import Gold
@@ -142,7 +143,7 @@ def _ask_stop(
 
 
 def _gives_away(one: Decision, gold: Gold, dropped: Counter[str]) -> bool:
-    if gives_away(one.question, gold):
+    if gives_away(one.question, gold.answers):
         dropped["holds the gold answer"] += 1
         return True
     return False

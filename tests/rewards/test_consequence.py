@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewards.consequence import Rules, Worth, decisions, pairs, row, weights
-from rewards.consequence.decision import Decision, better, gives_away, is_correct, redundancy, value_of
+from rewards.consequence.decision import Decision, better, redundancy, value_of
 from rollout.agents import Spent
 from rollout.episode import Limits, Turn
 from rollout.forks import Candidate, Fork
+from tasks.answer_match import gives_away, holds
 from tasks.move import STOP_TEXT, Ask, Stop
 from tests.rollout.hand_roles import task
 
@@ -140,7 +141,7 @@ def test_a_question_that_holds_the_answer_is_never_kept() -> None:
     assert [(one.kind, one.chosen.index) for one in found] == [("not_done", 1)]
     assert dropped["holds the gold answer"] == 1
     assert row(fork, decisions(fork, gold), gold, "phi", 0.05, Counter()) is None
-    assert not gives_away("is Tom the mayor", GOLD)  # too short to be told from chance
+    assert not gives_away("is Tom the mayor", GOLD.answers)  # too short to be told from chance
 
 
 @pytest.mark.parametrize(("gate", "kept"), [("phi", True), ("value", False)])
@@ -165,7 +166,7 @@ def test_the_gate_of_imitation_is_a_switch(gate: str, kept: bool) -> None:
     ],
 )
 def test_answers(answers: tuple[str, ...], answer: str, correct: bool | None) -> None:
-    assert is_correct(answer, dataclasses.replace(GOLD, answers=answers)) is correct
+    assert holds(answer, answers) is correct
 
 
 DECISIONS = st.builds(

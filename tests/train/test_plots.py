@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
+from eval.plot_style import apart, lines, smooth
 from tests.train.scored import WEIGHTS, batch
 from train.metrics_log import Record, append
-from train.plot_style import apart, lines, smooth
 from train.plots import actions, certainty, confusion, draw, rewards, series
 from train.readings import confusion as table
 from train.readings import read, rows_of
@@ -81,7 +81,7 @@ def test_titles_axes_and_names() -> None:
 
 
 def test_more_rewards_than_colours_differ_in_their_dashes() -> None:
-    from train.plot_style import canvas
+    from eval.plot_style import canvas
 
     _, (axes,) = canvas("many", 1)
     lines(axes, [(f"r{i}", ([1, 2, 3], [i, i, i])) for i in range(9)])
