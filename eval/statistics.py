@@ -24,7 +24,7 @@ NEAR_ZERO = 0.01
 """An endpoint this close to zero is read again with more resamples and several seeds."""
 EQUAL = 1e-12
 """Means of the same values in another order differ by rounding."""
-_CHUNK = 1 << 18  # numbers drawn at once: they stay in the cache
+_CHUNK = 1 << 16  # numbers drawn at once: they stay in the cache; a part of what a seed means
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,12 @@ def resampled_means(values: "Floats", resamples: int, seed: int) -> "Floats":
 
     generator = np.random.default_rng(seed)
     rows = max(1, _CHUNK // values.size)
+    places = np.uint16 if values.size <= 1 << 16 else np.int64  # narrow ones are drawn twice as fast
     found = np.empty(resamples)
     for start in range(0, resamples, rows):
         end = min(start + rows, resamples)
-        draws = generator.integers(0, values.size, (end - start, values.size), dtype=np.int32)
-        found[start:end] = values.take(draws).mean(axis=1)
+        draws = generator.integers(0, values.size, (end - start, values.size), dtype=places)
+        found[start:end] = values.take(draws, mode="clip").mean(axis=1)  # clip: no second look for bounds
     return found
 
 
@@ -101,22 +102,34 @@ def interval_of(
     values: "Floats", resampled: "Floats", level: float = 0.95, ties: Ties = "strict"
 ) -> Interval:
     """The BCa interval from cluster means and the means of their resamples."""
+    leaving = (values.sum() - values) / (values.size - 1)
+    return bca_of(float(values.mean()), resampled, leaving, level, ties)
+
+
+def bca_of(
+    estimate: float, resampled: "Floats", leaving: "Floats", level: float = 0.95, ties: Ties = "strict"
+) -> Interval:
+    """The BCa interval of any statistic: its values on resamples, and without each cluster in turn."""
     import numpy as np
 
-    estimate = float(values.mean())
     below = float(np.count_nonzero(resampled < estimate - EQUAL))
     if ties == "half":
         below += 0.5 * float(np.count_nonzero(np.abs(resampled - estimate) <= EQUAL))
-    share = min(max(below / resampled.size, 1e-9), 1 - 1e-9)
-    bias, acceleration = _quantile(share), _acceleration(values)
-    tail = (1 - level) / 2
-    levels = []
-    for z in (_quantile(tail), _quantile(1 - tail)):
-        shifted = bias + z
-        levels.append(_normal(bias + shifted / (1 - acceleration * shifted)))
+    levels = bca_levels(below / resampled.size, _acceleration(leaving), level)
     low, high = (float(end) for end in np.quantile(resampled, levels))
     degenerate = "the interval has no width" if low == high else ""
     return Interval(estimate, low, high, degenerate)
+
+
+def bca_levels(below: float, acceleration: float, level: float = 0.95) -> tuple[float, float]:
+    """Which quantiles of the resamples the interval ends at; `below` is the share under the estimate."""
+    bias = _quantile(min(max(below, 1e-9), 1 - 1e-9))
+    tail = (1 - level) / 2
+    low, high = (
+        _normal(bias + (bias + z) / (1 - acceleration * (bias + z)))
+        for z in (_quantile(tail), _quantile(1 - tail))
+    )
+    return low, high
 
 
 def decide(means: "Sequence[float] | Floats", seed: int = 0) -> Decision:
@@ -191,9 +204,8 @@ def _degenerate(values: "Floats") -> str:
     return "all clusters have the same mean" if float(values.max() - values.min()) <= EQUAL else ""
 
 
-def _acceleration(values: "Floats") -> float:
+def _acceleration(leaving: "Floats") -> float:
     """From the jackknife over clusters."""
-    leaving = (values.sum() - values) / (values.size - 1)
     away = leaving.mean() - leaving
     spread = float((away**2).sum())
     return float((away**3).sum()) / (6.0 * spread**1.5) if spread > 0 else 0.0

@@ -99,6 +99,22 @@ def _parser() -> argparse.ArgumentParser:
     readings.add_argument("--plot", type=Path, metavar="FILE.png", help="draw coverage and stop decisions")
     readings.set_defaults(command=_readings)
 
+    compare = commands.add_parser("compare", help="decide between two recordings: paired, with intervals")
+    compare.add_argument("a", type=Path, metavar="A", help="a run folder of rollout.record, or a shard")
+    compare.add_argument("b", type=Path, metavar="B", help="another, of the same tasks, seeds and settings")
+    compare.add_argument(
+        "--reading", default="equal-spend", metavar="R", help="equal-spend (default), own-stop or charged"
+    )
+    compare.add_argument(
+        "--caps", default="", metavar="4,8,12", help="read at most so many questions, once for each"
+    )
+    compare.add_argument("--secondaries", metavar="M,M", help="metrics beside coverage")
+    compare.add_argument("--intersect", action="store_true", help="compare what the two share")
+    compare.add_argument("--seed", type=int, default=0, help="of the resampling")
+    compare.add_argument("--graphs", type=Path, metavar="FILE", help="default: graphs.jsonl in each folder")
+    compare.add_argument("--json", action="store_true", help="one JSON object a comparison")
+    compare.set_defaults(command=_compare)
+
     bench = commands.add_parser(
         "bench", help="measure a part of the toolkit; the last line is one JSON object"
     )
@@ -145,6 +161,20 @@ def _readings(options: argparse.Namespace) -> None:
     from eval import arm_readings
 
     arm_readings.run(options.records, options.graphs, options.json, options.plot)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from eval import compare
+    from tasks.errors import InputError
+
+    caps = options.caps.split(",") if options.caps else [None]
+    if not all(cap is None or cap.isdecimal() for cap in caps):
+        raise InputError(f"--caps {options.caps}: numbers of questions with commas between, such as 4,8,12")
+    compare.run(
+        options.a, options.b, reading=options.reading, caps=[cap and int(cap) for cap in caps],
+        secondaries=options.secondaries.split(",") if options.secondaries is not None else None,
+        intersect=options.intersect, seed=options.seed, graphs=options.graphs, as_json=options.json,
+    )  # fmt: skip
 
 
 def _bench(options: argparse.Namespace) -> int | None:
