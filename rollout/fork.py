@@ -18,9 +18,9 @@ from rollout.agents.config import Role
 from rollout.episode import Episode, Stage
 from rollout.forker import Forkable, Plan, candidates_at, fork, key_of, states_of
 from rollout.gather import gather
-from rollout.record import MANIFEST, MEMO, shard_of, suite_of
+from rollout.record import MEMO, shard_of, suite_of
 from rollout.recorder import Indexes, recorded
-from rollout.shards import GRAPHS, RECORDS, Shard, read
+from rollout.shards import GRAPHS, MANIFEST, RECORDS, Shard, read
 from tasks import multi_hop_sources
 from tasks.atomic import write_json, write_text
 from tasks.errors import InputError

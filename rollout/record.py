@@ -19,14 +19,14 @@ from rollout.agents.build import Built, build_roles
 from rollout.agents.config import Role
 from rollout.episode import Episode, Limits
 from rollout.recorder import Recipe, record, recorded, units
-from rollout.shards import GRAPHS, RECORDS, Shard
+from rollout.shards import GRAPHS, MANIFEST, RECORDS, Shard
 from tasks import multi_hop_sources
 from tasks.atomic import write_json, write_text
 from tasks.errors import InputError
 from tasks.multi_hop import MultiHopSet
 from tasks.plain import plain
 
-MANIFEST, MEMO, METRICS = "manifest.json", "memo", "metrics.jsonl"
+MEMO, METRICS = "memo", "metrics.jsonl"
 
 
 @dataclass(frozen=True, slots=True)

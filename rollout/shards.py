@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from rollout.episode import Episode
 from tasks.errors import InputError
 
-RECORDS, GRAPHS = "records", "graphs.jsonl"
-"""In a run folder: the folder of the shards, and what the episodes are scored by."""
+RECORDS, GRAPHS, MANIFEST = "records", "graphs.jsonl", "manifest.json"
+"""In a run folder: the folder of the shards, what the episodes are scored by, and what was recorded."""
 
 
 def files(path: Path) -> list[Path]:

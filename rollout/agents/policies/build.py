@@ -1,6 +1,7 @@
 """From a `policy:` section to who plays each task."""
 
 import dataclasses
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from rollout.agents.questioner import ModelQuestioner
 from rollout.agents.speaker import Speaker
 from rollout.episode import Limits
 from rollout.seeds import derive
-from rollout.shards import read
+from rollout.shards import MANIFEST, read
+from tasks import strict
 from tasks.errors import InputError
 from tasks.multi_hop import Gold, MultiHopSet, Question
 
@@ -52,12 +54,7 @@ def build(policy: Config, built: Built, tasks: MultiHopSet, limits: Limits) -> A
     if isinstance(policy, config.Template):
         return Arm(lambda question, seed: dataclasses.replace(roles, questioner=fixed.facets(question)))
     if isinstance(policy, config.Replay):
-        earlier = _earlier(policy.records)
-        return Arm(
-            lambda question, seed: dataclasses.replace(
-                roles, questioner=fixed.Walk(_of(earlier, question, seed, policy.records).questions)
-            )
-        )
+        return _replay(policy.records, built, tasks, limits)
     if isinstance(policy, config.RandomQuestion):
         return _random(roles, policy.records)
     if isinstance(policy, config.AnswerLength):
@@ -129,6 +126,28 @@ def _of(runs: Runs, question: Question, seed: int, records: Path) -> Earlier:
         raise InputError(
             f"policy.records: {records} has no run of task {question.id!r} with seed {seed}; record it first"
         ) from None
+
+
+def _replay(records: Path, built: Built, tasks: MultiHopSet, limits: Limits) -> Arm:
+    played, runs = build(_policy_of(records), built, tasks, limits), _earlier(records)
+
+    def of(question: Question, seed: int) -> Roles:
+        walk = fixed.Walk(_of(runs, question, seed, records).questions)
+        return dataclasses.replace(played.roles(question, seed), questioner=walk)
+
+    return Arm(of, played.start)
+
+
+def _policy_of(records: Path) -> Config:
+    """The policy of a recording, as its manifest has it."""
+    place = records / MANIFEST
+    try:
+        section = json.loads(place.read_text(encoding="utf-8"))["policy"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(
+            f"policy.records: {records} is no run folder of rollout.record: no {MANIFEST} that can be read"
+        ) from None
+    return strict.build(config.Section, {"policy": section}, str(place)).policy
 
 
 def _random(roles: Roles, records: Path) -> Arm:

@@ -106,7 +106,10 @@ class RandomQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The questions of a recorded run again: its evidence and answers must come out the same."""
+    """The questions of a recorded run again, before the frozen roles of its policy.
+
+    `records` is its run folder. Evidence and answers must come out the same.
+    """
 
     kind: Literal["replay"]
     records: Path
@@ -160,6 +163,13 @@ Config = (
     | GoldEvidence
     | Oracle
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A mapping with a policy in it, such as the manifest of a recording."""
+
+    policy: Config
 
 
 def _at_least_one(name: str, value: int) -> None:
