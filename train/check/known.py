@@ -3,10 +3,10 @@
 import importlib.util
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rollout.generators import Vllm
 from rollout.generators.adapter import check_targets, engine_rank
@@ -34,6 +34,17 @@ class Run:
         """A numeric trainer argument, or TRL's default."""
         value = self[key]
         return float(value) if isinstance(value, int | float) else default
+
+    @property
+    def generation_kwargs(self) -> Mapping[str, Any]:
+        """`trainer.generation_kwargs`, a mapping or its JSON; empty where it is neither, which TRL tells."""
+        given = self["generation_kwargs"]
+        if isinstance(given, str):
+            try:
+                given = json.loads(given)
+            except ValueError:
+                return {}
+        return given if isinstance(given, Mapping) else {}
 
     @property
     def vllm(self) -> bool:
@@ -77,13 +88,26 @@ class _Rule:
 
 
 def _truncated(run: Run) -> bool:
-    return (
-        run.number("top_p", 1.0) < 1.0
-        or run.number("top_k", 0) > 0
-        or run.number("min_p", 0.0) > 0.0
-        or run.number("repetition_penalty", 1.0) != 1.0
-        or run["vllm_structured_outputs_regex"] is not None
+    """Whether the engine draws from another distribution than the policy's at the trainer's temperature."""
+    heat = run.number("temperature", 1.0)
+    given = {**run.config.trainer, **run.generation_kwargs}  # TRL's order: the latter win
+    rules: tuple[tuple[str, Callable[[float], bool]], ...] = (
+        ("top_p", lambda value: value < 1.0),
+        ("top_k", lambda value: value > 0),
+        ("min_p", lambda value: value > 0.0),
+        ("repetition_penalty", lambda value: value != 1.0),
+        ("presence_penalty", lambda value: value != 0.0),
+        ("frequency_penalty", lambda value: value != 0.0),
+        ("temperature", lambda value: value != heat),
     )
+    bends = (isinstance(given.get(key), int | float) and bends(given[key]) for key, bends in rules)
+    return any(bends) or any(given.get(key) is not None for key in _GRAMMARS)
+
+
+_GRAMMARS = (
+    *("vllm_structured_outputs_regex", "structured_outputs"),
+    *("allowed_token_ids", "bad_words", "logit_bias"),
+)
 
 
 def _quantised(run: Run) -> bool:
@@ -151,6 +175,11 @@ _RULES = (
     ),
     _Rule(
         "refused",
+        lambda run: run.engine and bool(run.generation_kwargs) and not _truncated(run),
+        "trainer.generation_kwargs are for TRL's own generation, and generator is an engine; remove them",
+    ),
+    _Rule(
+        "refused",
         _too_long,
         "generator.max_model_len is less than max_prompt_length and trainer.max_completion_length together; "
         "raise it, or leave it out: it is then what the run needs",
@@ -172,7 +201,7 @@ _RULES = (
     ),
     _Rule(
         "refused",
-        lambda run: run.corrected and _truncated(run),
+        lambda run: run.vllm and run.corrected and _truncated(run),
         "truncated or penalised sampling (top_p, top_k, min_p, repetition_penalty, a grammar) biases the "
         "importance ratio; sample untruncated or set trainer.vllm_importance_sampling_correction=false",
         "huggingface/trl#6789",

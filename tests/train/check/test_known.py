@@ -1,8 +1,10 @@
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rollout import generators
 from train.check.batch import batch_of
 from train.check.deepspeed import zero_of
 from train.check.known import Run, findings
@@ -11,10 +13,15 @@ from train.grpo_config import Config, Lora
 LORA = Lora(r=8, alpha=16)
 
 
-def found(model: str = "Qwen/Qwen2.5-3B", lora: Lora | None = None, **trainer: Any) -> list[str]:
+def found(
+    model: str = "Qwen/Qwen2.5-3B",
+    lora: Lora | None = None,
+    generator: generators.Config | None = None,
+    **trainer: Any,
+) -> list[str]:
     config = Config(
         model=model, task={}, rewards=({"use": "format"},), output_dir=Path("out"), lora=lora,
-        max_prompt_length=512, trainer=trainer,
+        max_prompt_length=512, trainer=trainer, generator=generator or generators.Transformers(),
     )  # fmt: skip
     run = Run(config, batch_of(config.trainer, 1), zero_of(config.trainer))
     return [f"{finding.level}: {finding}" for finding in findings(run)]
@@ -72,6 +79,37 @@ def test_what_mends_it_is_not_held_against_it() -> None:
     }
     assert found(**off, top_p=0.8) == []
     assert found(steps_per_generation=4, save_steps=8) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"top_p": 0.8}, {"top_k": 20}, {"min_p": 0.1}, {"repetition_penalty": 1.1}, {"presence_penalty": 0.5},
+        {"temperature": 0.5}, {"structured_outputs": {"regex": "a"}}, {"allowed_token_ids": [1]},
+    ],
+)  # fmt: skip
+def test_truncation_among_the_generation_arguments_is_seen_once(given: dict[str, Any]) -> None:
+    for generator in (generators.Transformers(), generators.Vllm("vllm", gpu_memory_utilization=0.3)):
+        own = generator.kind == "transformers"
+        for form in (given, json.dumps(given)):
+            lines = found(
+                lora=LORA, learning_rate=5e-6, use_vllm=own, generation_kwargs=form, generator=generator
+            )
+            refused = [line for line in lines if line.startswith("refused: ")]
+            assert len(refused) == 1
+            assert "huggingface/trl#6789" in refused[0]
+            assert ("remove it from trainer" in refused[0]) != own
+
+
+def test_generation_arguments_that_truncate_nothing() -> None:
+    neutral = {"top_p": 1.0, "top_k": 0, "temperature": 1.0, "ignore_eos": True}
+    assert not [line for line in found(use_vllm=True, generation_kwargs=neutral) if "refused" in line]
+    assert found(generation_kwargs={"top_p": 0.8}) == []  # TRL's own generation needs no ratio
+    (line,) = found(
+        lora=LORA, learning_rate=5e-6, generation_kwargs=neutral,
+        generator=generators.VllmServer("vllm_server", ("http://h:1",)),
+    )  # fmt: skip
+    assert "are for TRL's own generation" in line
 
 
 def test_a_quantised_folder_is_seen(tmp_path: Path) -> None:
