@@ -115,6 +115,16 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--json", action="store_true", help="one JSON object a comparison")
     compare.set_defaults(command=_compare)
 
+    export = commands.add_parser(
+        "export", help="label forked states and write training rows in TRL's formats"
+    )
+    export.add_argument("records", metavar="RECORDS", help="a run folder of rollout.fork")
+    export.add_argument("output_dir", metavar="FOLDER", help="where the rows go")
+    export.add_argument(
+        "overrides", nargs="*", default=[], metavar="key.sub=value", help="rules: rules.margin=0.1 split=all"
+    )
+    export.set_defaults(command=_export)
+
     bench = commands.add_parser(
         "bench", help="measure a part of the toolkit; the last line is one JSON object"
     )
@@ -175,6 +185,15 @@ def _compare(options: argparse.Namespace) -> None:
         secondaries=options.secondaries.split(",") if options.secondaries is not None else None,
         intersect=options.intersect, seed=options.seed, graphs=options.graphs, as_json=options.json,
     )  # fmt: skip
+
+
+def _export(options: argparse.Namespace) -> None:
+    from tasks.strict import build
+    from train import export, overrides
+
+    fields = {"records": options.records, "output_dir": options.output_dir}
+    overrides.apply(fields, options.overrides)
+    export.run(build(export.Config, fields, "export", Path.cwd()))
 
 
 def _bench(options: argparse.Namespace) -> int | None:

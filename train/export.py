@@ -11,13 +11,14 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rewards.consequence import Gate, Rules, Worth, decisions, pairs
 from rewards.consequence import row as imitation_row
 from rollout.forks import Fork
 from rollout.graphs import Golds
 from rollout.shards import parse
+from tasks import splits
 from tasks.atomic import write_json
 from tasks.errors import InputError
 from tasks.move import spell
@@ -35,8 +36,8 @@ CHUNK = 256
 class Config:
     """Fields of a `job: train.export` recipe."""
 
-    records: Path
-    """The run folder of a `rollout.fork` job."""
+    records: Path | None
+    """The run folder of a `rollout.fork` job; a recipe that ships cannot know it."""
     output_dir: Path
     graphs: Path | None = None
     """By default `graphs.jsonl` in the folder of the records."""
@@ -45,6 +46,8 @@ class Config:
     sft_gate: Gate = "phi"
     """What of the best ask has to clear the threshold, for a row of imitation."""
     sft_threshold: float = 0.05
+    split: Literal["train", "all"] = "train"
+    """Which tasks give rows, by the split that recordings use; suites for evaluation never do."""
     workers: int = 2
 
 
@@ -65,6 +68,8 @@ def run(config: Config) -> None:
     """Label all states and write the files. Raises InputError for mixed records and for nothing to export."""
     from tqdm import tqdm
 
+    if config.records is None:
+        raise InputError("records is not given; name the run folder of a rollout.fork job: records=runs/...")
     states = export_index.index(config.records)
     kinds: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
@@ -74,7 +79,7 @@ def run(config: Config) -> None:
         export_files.Imitation(config.output_dir) as imitation_file,
         tqdm(total=len(states), desc="export", unit="state", disable=None) as bar,
     ):
-        for chunk in _labelled(config, states):
+        for chunk in _labelled(config, config.records, states):
             origins.update(chunk.origins)
             if len(origins) > 1:
                 raise InputError(_mixed(config.records, origins))
@@ -92,11 +97,11 @@ def run(config: Config) -> None:
     print(f"{config.output_dir}: {json.dumps(summary)}")
 
 
-def _labelled(config: Config, states: export_index.Index) -> Iterator[Labelled]:
+def _labelled(config: Config, records: Path, states: export_index.Index) -> Iterator[Labelled]:
     """The chunks in order, a few ahead of whoever writes them."""
     starts = range(0, len(states), CHUNK)
     context = multiprocessing.get_context("spawn")
-    with context.Pool(config.workers, _start_worker, (config, states)) as pool:
+    with context.Pool(config.workers, _start_worker, (config, records, states)) as pool:
         ahead: deque[Any] = deque()
         for start in starts:
             ahead.append(pool.apply_async(_label, (start,)))
@@ -114,10 +119,10 @@ def lineage(fork: Fork) -> tuple[str, str, str, str, int, int]:
 _worker: "tuple[Config, export_index.Index, Golds]"
 
 
-def _start_worker(config: Config, states: export_index.Index) -> None:
+def _start_worker(config: Config, records: Path, states: export_index.Index) -> None:
     global _worker
     gc.disable()  # there are no cycles, and millions of small objects to look through
-    _worker = config, states, Golds.of(config.records, config.graphs)
+    _worker = config, states, Golds.of(records, config.graphs)
 
 
 def _label(start: int) -> Labelled:
@@ -132,6 +137,10 @@ def _label(start: int) -> Labelled:
     for where, line in states.lines(start, start + CHUNK):
         fork = Fork.from_row(parse(line, where), where)
         gold = golds.of_task(fork.suite, fork.task, where)
+        splits.refuse(fork.suite, "train")
+        if config.split == "train" and splits.split_of(fork.suite, gold.cluster) != "train":
+            dropped["not of the train split"] += 1
+            continue
         if (fork.policy, fork.pins, fork.limits) != last:  # nearly always the same
             last = fork.policy, fork.pins, fork.limits
             origin = json.dumps([fork.policy, fork.pins, plain(fork.limits)])

@@ -14,8 +14,10 @@ from rollout.shards import Shard
 from tasks.errors import InputError
 from tasks.move import STOP_TEXT, parse
 from tasks.need_graph import NeedGraph
+from tasks.splits import split_of
 from tests.rollout.hand_roles import task
 from train import export
+from train.cli import main
 
 TASKS = [task(f"t{i}") for i in range(3)]
 
@@ -52,7 +54,7 @@ def forked(folder: Path, forks: Sequence[Fork], shards: int = 1) -> Path:
 
 
 def exported(records: Path, to: Path) -> dict[str, bytes]:
-    export.run(export.Config(records, to, workers=1))
+    export.run(export.Config(records, to, workers=1, split="all"))
     return {file.name: file.read_bytes() for file in to.iterdir() if file.name != "summary.json"}
 
 
@@ -115,14 +117,47 @@ def test_what_cannot_be_exported_is_told_and_leaves_nothing(
         gold = dataclasses.replace(TASKS[0].gold, graph=NeedGraph((), ()))
         (records / "graphs.jsonl").write_text(json.dumps(gold.to_row()) + "\n")
     with pytest.raises(InputError, match=told):
-        export.run(export.Config(records, tmp_path / "out", workers=1))
+        export.run(export.Config(records, tmp_path / "out", workers=1, split="all"))
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_records_that_are_none_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no records there"):
-        export.run(export.Config(tmp_path, tmp_path / "out"))
+        export.run(export.Config(tmp_path, tmp_path / "out", split="all"))
     (tmp_path / "records").mkdir()
     (tmp_path / "records" / "a.jsonl").write_text('{"some": "thing"}\n')
     with pytest.raises(InputError, match=r"a\.jsonl, row 1: not a record"):
-        export.run(export.Config(tmp_path, tmp_path / "out"))
+        export.run(export.Config(tmp_path, tmp_path / "out", split="all"))
+
+
+def test_only_tasks_of_the_train_split_give_rows(tmp_path: Path) -> None:
+    records = forked(tmp_path / "records", FORKS)
+    export.run(export.Config(records, tmp_path / "all", workers=1, split="all"))
+    ours = {one.gold.task: split_of("hand", one.gold.cluster) for one in TASKS}
+    assert set(ours.values()) > {"train"}
+    export.run(export.Config(records, tmp_path / "train", workers=1))
+    rows = [json.loads(line) for line in (tmp_path / "train" / "imitation.jsonl").read_text().splitlines()]
+    assert {ours[row["task"]] for row in rows} == {"train"}
+    left_out = json.loads((tmp_path / "train" / "summary.json").read_text())["left_out"]
+    assert left_out["not of the train split"] == sum(ours[one.task] != "train" for one in FORKS)
+
+
+def test_suites_for_evaluation_are_refused_by_name(tmp_path: Path) -> None:
+    records = forked(tmp_path / "records", [dataclasses.replace(FORKS[0], suite="frames")])
+    gold = dataclasses.replace(TASKS[0].gold, suite="frames")
+    (records / "graphs.jsonl").write_text(json.dumps(gold.to_row()) + "\n")
+    with pytest.raises(InputError, match="frames: it is for evaluation only"):
+        export.run(export.Config(records, tmp_path / "out", workers=1, split="all"))
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = forked(tmp_path / "records", FORKS)
+    arguments = ["export", str(records), str(tmp_path / "out"), "split=all", "rules.margin=9", "workers=1"]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out.partition(": ")[2])
+    assert found["left_out"]["margin"] > 0
+    with pytest.raises(SystemExit):
+        main([*arguments, "margin=9"])
+    assert "unknown key 'margin'" in capsys.readouterr().err
+    with pytest.raises(InputError, match="records is not given"):
+        export.run(export.Config(None, tmp_path / "out"))
