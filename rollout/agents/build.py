@@ -14,6 +14,7 @@ from rollout.agents.protocol import Answerer, Drafter, Questioner, Roles
 from rollout.agents.questioner import MOVE_SCHEMA, ModelQuestioner
 from rollout.agents.speaker import Speaker
 from rollout.generators import Generator, checkpoint
+from rollout.generators.gathered import Gathered
 from tasks.plain import plain
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ class Engines:
         """A speaker of the role's model."""
         key = json.dumps([role.model, str(role.adapter), plain(role.generator)])
         if key not in self.built:
-            self.built[key] = generators.build(role.generator, role.model, role.adapter)
+            generator, words = generators.build(role.generator, role.model, role.adapter)
+            if role.generator.kind == "transformers":
+                generator = Gathered(generator)
+            self.built[key] = generator, words
         limit = (role.max_new_tokens or new_tokens) * role.thinking_factor
         return Speaker(*self.built[key], limit, role.temperature, schema)
 

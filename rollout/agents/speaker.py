@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rollout.agents.protocol import Said, Spent
-from rollout.generators import Generator, Request, Sampling
+from rollout.generators import Generation, Generator, Request, Sampling
 from rollout.generators.protocol import Ids
 from tasks.errors import InputError
 
@@ -47,10 +47,13 @@ class Speaker:
     async def say_each(self, prompt: str, seeds: Sequence[int], temperature: float) -> list[Said]:
         """One reply for each seed; an engine reads the prompt once. Raises GenerationError."""
         ids = self.prompt_ids(prompt)
+        found = await self.generate_each(ids, seeds, temperature)
+        return [Said(self.spoken(one.token_ids), Spent(len(ids), len(one.token_ids))) for one in found]
+
+    async def generate_each(self, ids: Ids, seeds: Sequence[int], temperature: float) -> list[Generation]:
+        """One completion of a prompt's ids for each seed. Raises GenerationError."""
         requests = [Request(ids, seed, self.schema) for seed in seeds]
-        sampling = Sampling(self.sampling.max_new_tokens, temperature)
-        found = await self.generator.generate(requests, sampling)
-        return [Said(self._spoken(one.token_ids), Spent(len(ids), len(one.token_ids))) for one in found]
+        return await self.generator.generate(requests, Sampling(self.sampling.max_new_tokens, temperature))
 
     def prompt_ids(self, prompt: str) -> Ids:
         """The ids of a user message and the opened turn. What it spells of special tokens stays text."""
@@ -72,7 +75,7 @@ class Speaker:
     def _special_in(self, ids: Sequence[int]) -> list[int]:
         return [index for index in ids if index in self._special]
 
-    def _spoken(self, ids: Sequence[int]) -> str:
+    def spoken(self, ids: Sequence[int]) -> str:
         """What was said, without thoughts and special tokens."""
         raw = self.tokenizer.decode(list(ids))
         if _FINAL in raw:
