@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from trl import GRPOConfig
 
     from train.grpo_trainer import Trainer
+    from train.online import Config as OnlineConfig
 
 __all__ = ["Config", "run"]
 
@@ -95,15 +96,20 @@ def build(config: Config, task_set: TaskSet, run_dir: RunDir) -> "Trainer":
 
 def training_arguments(config: Config, rewards: stack.RewardStack) -> "GRPOConfig":
     """TRL's own arguments: the recipe's `trainer:` section, and what the recipe says elsewhere."""
+    return arguments_of(config, {"reward_weights": list(rewards.weights)})
+
+
+def arguments_of(config: "Config | OnlineConfig", more: dict[str, Any]) -> "GRPOConfig":
+    """TRL's arguments of a recipe that trains by GRPO, whatever is rewarded."""
     from trl import GRPOConfig
 
     named = {
         "ddp_find_unused_parameters": False,  # there are none, and looking for them takes a pass a step
         **hardware.defaults(),
         **config.trainer,
+        **more,
         "output_dir": str(config.output_dir),
         "seed": config.seed,
-        "reward_weights": list(rewards.weights),
         "remove_unused_columns": False,
         "model_init_kwargs": {"dtype": config.dtype, "revision": config.model_revision or "main"},
     }

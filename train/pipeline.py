@@ -45,9 +45,9 @@ class Config:
     """Fields of a `job: train.pipeline` recipe."""
 
     steps: Mapping[str, Any]
+    recipes: Path
+    """The folder of the steps' recipes."""
     output_dir: Path
-    recipes: Path | None = None
-    """The folder of the steps' recipes; by default that of this recipe."""
     seeds: tuple[int, ...] = (0,)
     set: tuple[str, ...] = ()
     """Overrides of all steps of a seed, such as `seed={seed}`."""
@@ -65,10 +65,13 @@ class Config:
                 "train.pipeline starts its steps itself: run it without a launcher, and name one in the "
                 "steps that need it (launch:)"
             )
-        for name, step in steps_of(self).items():
-            fixed = [one for one in (*self.set, *step.set) if not _words(one)]
+        steps = steps_of(self)
+        # Outputs are not there yet: a folder that is stands for them.
+        places = {**dict.fromkeys(steps, self.recipes), "seed": self.seeds[0]}
+        for name, step in steps.items():
+            overrides = [_filled(one, places) for one in (*(() if step.once else self.set), *step.set)]
             try:
-                load(step.recipe, fixed)
+                load(step.recipe, overrides)
             except InputError as error:
                 raise InputError(f"step {name!r}: {error}") from error
 

@@ -8,11 +8,13 @@ import yaml
 from train.model_card import ADAPTER, CARD, public
 
 if TYPE_CHECKING:
+    from train.online import Config as OnlineConfig
     from train.run_dir import RunDir
     from train.stage_config import StageConfig
 
 _HOW = {
     "SFTConfig": ("weighted imitation (cross-entropy on the action)", "sft"),
+    "GRPOConfig": ("the consequences of its own moves (GRPO)", "grpo"),
     "DPOConfig": ("preference pairs (DPO, sigmoid; the reference is the adapter before)", "dpo"),
 }
 
@@ -30,12 +32,12 @@ A LoRA adapter of `{base}`, trained by askrl on {how}; `recipe.yaml` beside this
 """
 
 
-def write_card(run_dir: "RunDir", config: "StageConfig", counts: Mapping[str, int]) -> None:
+def write_card(run_dir: "RunDir", config: "StageConfig | OnlineConfig", counts: Mapping[str, int]) -> None:
     """Put the card in the place of TRL's; to be called after the adapter is saved. Only rank 0 writes."""
     run_dir.write_text(CARD, card(config, counts))
 
 
-def card(config: "StageConfig", counts: Mapping[str, int]) -> str:
+def card(config: "StageConfig | OnlineConfig", counts: Mapping[str, int]) -> str:
     """The card of a stage's adapter: a head that the hub reads, and a page for a person."""
     base, here = public(config.model), config.output_dir.name
     how, tag = _HOW[config.TRL]

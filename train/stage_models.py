@@ -1,17 +1,20 @@
 """The adapter of the stage before, on its base, ready to be trained on."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.errors import InputError
-from train.stage_config import StageConfig
+from train.checkpoints import read_json
 
 if TYPE_CHECKING:
     from peft import PeftModel
 
+    from train.online import Config as OnlineConfig
+    from train.stage_config import StageConfig
     from train.stage_run import Parts
 
 
-def with_adapter(config: StageConfig, parts: "Parts") -> "PeftModel":
+def with_adapter(config: "StageConfig | OnlineConfig", parts: "Parts") -> "PeftModel":
     """The base with `config.adapter`, trainable, under the name that TRL copies for its reference."""
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
@@ -31,3 +34,9 @@ def with_adapter(config: StageConfig, parts: "Parts") -> "PeftModel":
     except (RuntimeError, ValueError, OSError) as error:
         cause = " ".join(str(error).split())[:200]
         raise InputError(f"adapter {config.adapter} does not fit {config.model} ({cause})") from error
+
+
+def rank_of(adapter: Path | None) -> int | None:
+    """The rank of an adapter's matrices, as its configuration has it."""
+    known = read_json(adapter / "adapter_config.json") if adapter else None
+    return known.get("r") if isinstance(known, dict) else None

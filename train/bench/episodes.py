@@ -37,7 +37,7 @@ from tasks.multi_hop import Gold, MultiHopTask, Paragraph, Question, uid_of
 from tasks.need_graph import NeedGraph
 from train.bench.rollout import SMALL, engine_of, prompt_ids, random_model
 
-EPISODES, CONCURRENCY, ROUNDS = 192, 64, 2
+EPISODES, CONCURRENCY, ROUNDS = 128, 16, 2
 RECIPE = Recipe("bench", {}, Limits(cap=8, k=2))
 
 
