@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rollout.agents.protocol import Evidence, Reply, Roles, Said, Spent, State
+from rollout.lines import decode
 from rollout.retrieve import Retriever
 from tasks.errors import InputError
 from tasks.move import Ask, Stop
@@ -59,12 +60,6 @@ class Turn:
     spent: Spent
     """By all roles in this turn."""
 
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> "Turn":
-        """From JSON. Raises KeyError or TypeError."""
-        lists = {name: tuple(row[name]) for name in ("parents", "retrieved")}
-        return cls(**{**row, **lists, "spent": Spent(**row["spent"])})
-
 
 @dataclass(frozen=True, slots=True)
 class Episode:
@@ -103,24 +98,9 @@ class Episode:
         return {"version": VERSION, "key": self.key, **dataclasses.asdict(self)}
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any], where: str) -> "Episode":
-        """Raises InputError, which names `where`, for anything but what `to_row` gave."""
-        if row.get("version") != VERSION:
-            raise InputError(
-                f"{where}: a record of version {row.get('version')!r}, not {VERSION}; record again"
-            )
-        try:
-            fields = {name: row[name] for name in cls.__dataclass_fields__}
-            fields |= {
-                "limits": Limits(**row["limits"]),
-                "turns": tuple(map(Turn.from_row, row["turns"])),
-                "draft": Said(row["draft"]["text"], Spent(**row["draft"]["spent"])),
-                "spent": Spent(**row["spent"]),
-                "start": tuple(row["start"]),
-            }
-            return cls(**fields)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{where}: not a record of an episode ({error}); record it again") from None
+    def from_line(cls, line: bytes, where: str) -> "Episode":
+        """Raises InputError, which names `where`, for anything but the JSON of what `to_row` gave."""
+        return decode(cls, line, VERSION, where, "record it again")
 
 
 def episode_key(

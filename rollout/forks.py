@@ -13,7 +13,7 @@ from typing import Any
 
 from rollout.agents.protocol import Spent
 from rollout.episode import Episode, Limits, StopReason, Turn
-from tasks.errors import InputError
+from rollout.lines import decode
 from tasks.move import Ask, Move, Stop
 
 VERSION = 1
@@ -74,29 +74,9 @@ class Fork:
         return {"version": VERSION, **dataclasses.asdict(self)}
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any], where: str) -> "Fork":
-        """Raises InputError, which names `where`, for anything but what `to_row` gave."""
-        if row.get("version") != VERSION or "candidates" not in row:
-            raise InputError(f"{where}: not a forked state of version {VERSION}; fork again")
-        try:
-            fields = {name: row[name] for name in cls.__dataclass_fields__}
-            fields |= {
-                "limits": Limits(**row["limits"]),
-                "evidence": tuple(row["evidence"]),
-                "candidates": tuple(
-                    Candidate(
-                        **{
-                            **one,
-                            "turns": tuple(map(Turn.from_row, one["turns"])),
-                            "spent": Spent(**one["spent"]),
-                        }
-                    )
-                    for one in row["candidates"]
-                ),
-            }
-            return cls(**fields)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{where}: not a forked state ({error}); fork again") from None
+    def from_line(cls, line: bytes, where: str) -> "Fork":
+        """Raises InputError, which names `where`, for anything but the JSON of what `to_row` gave."""
+        return decode(cls, line, VERSION, where, "fork again")
 
 
 def fork_key(

@@ -8,7 +8,7 @@ from typing import Protocol
 from rollout.agents.protocol import Roles
 from rollout.episode import Episode, Limits, Pool, Stage, episode_key, play
 from rollout.gather import gather
-from rollout.shards import Shard, files, rows
+from rollout.shards import Shard, files, keyed
 from tasks.errors import InputError
 from tasks.multi_hop import MultiHopTask, Question, pool_hash
 
@@ -61,7 +61,7 @@ def recorded(folder: Path) -> set[str]:
         found = files(folder)
     except InputError:
         return set()
-    return {str(row.get("key")) for file in found for _, row in rows(file)}
+    return {key for file in found for key, _ in keyed(file)}
 
 
 async def record(

@@ -6,12 +6,15 @@ its writer comes back.
 
 import fcntl
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from rollout.episode import Episode
 from tasks.errors import InputError
+
+_KEY = re.compile(rb'\{"version": \d+, "key": "([0-9a-f]{32})"')
 
 RECORDS, GRAPHS, MANIFEST = "records", "graphs.jsonl", "manifest.json"
 """In a run folder: the folder of the shards, what the episodes are scored by, and what was recorded."""
@@ -27,37 +30,33 @@ def files(path: Path) -> list[Path]:
     return found
 
 
-def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(row number, record) of each whole line. Raises InputError for a line that is no record."""
+def lines(file: Path) -> Iterator[tuple[str, bytes]]:
+    """(where it stands, the line) of each whole line. Raises InputError for a file that cannot be read."""
     try:
-        with file.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+        with file.open("rb") as content:
+            for number, line in enumerate(content, 1):
                 if not line.endswith(b"\n"):
                     return  # its writer is at it, or was killed
-                yield number, parse(line, f"{file}, row {number}")
+                yield f"{file}, row {number}", line
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror})") from None
 
 
-def parse(line: bytes, where: str) -> dict[str, Any]:
-    """A record. Raises InputError for a line that is none."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        row, why = None, str(error)
-    else:
-        why = "no JSON object"
-    if not isinstance(row, dict):
-        raise InputError(f"{where}: not a record ({why}); remove the row, it is recorded again")
-    return row
+def keyed(file: Path) -> Iterator[tuple[str, bytes]]:
+    """(key, line) of each record in a file, not parsed. Raises InputError for a line that is no record."""
+    for where, line in lines(file):
+        found = _KEY.match(line)
+        if found is None:
+            raise InputError(f"{where}: not a record; remove the row, it is made again")
+        yield found[1].decode(), line
 
 
 def read(path: Path) -> Iterator[Episode]:
     """The episodes of all shards, each once, in the order of files and lines. Raises InputError."""
     seen: set[str] = set()
     for file in files(path):
-        for number, row in rows(file):
-            episode = Episode.from_row(row, f"{file}, row {number}")
+        for where, line in lines(file):
+            episode = Episode.from_line(line, where)
             if episode.key not in seen:
                 seen.add(episode.key)
                 yield episode

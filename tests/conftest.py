@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+settings.register_profile("askrl", deadline=None)  # machines are busy; what is slow shows in --durations
+settings.load_profile("askrl")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before any library reads it: no test talks to a hub
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

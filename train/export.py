@@ -17,7 +17,6 @@ from rewards.consequence import Gate, Rules, Worth, decisions, pairs
 from rewards.consequence import row as imitation_row
 from rollout.forks import Fork
 from rollout.graphs import Golds
-from rollout.shards import parse
 from tasks import splits
 from tasks.atomic import write_json
 from tasks.errors import InputError
@@ -135,7 +134,7 @@ def _label(start: int) -> Labelled:
     last: object = None
     origin = ""
     for where, line in states.lines(start, start + CHUNK):
-        fork = Fork.from_row(parse(line, where), where)
+        fork = Fork.from_line(line, where)
         gold = golds.of_task(fork.suite, fork.task, where)
         splits.refuse(fork.suite, "train")
         if config.split == "train" and splits.split_of(fork.suite, gold.cluster) != "train":

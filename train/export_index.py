@@ -1,20 +1,16 @@
 """Forked states in one order, however many shards hold them: sorted by key, each once."""
 
-import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from rollout.shards import files
-from tasks.errors import InputError
+from rollout.shards import files, keyed
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_HEAD = re.compile(rb'\{"version": \d+, "key": "([0-9a-f]{32})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +45,10 @@ def index(path: Path) -> Index:
     keys, places = bytearray(), array("q")
     for number, file in enumerate(found):
         start = 0
-        with file.open("rb") as lines:
-            for row, line in enumerate(lines, 1):
-                if not line.endswith(b"\n"):
-                    break  # torn: its writer is at it, or was killed
-                head = _HEAD.match(line)
-                if head is None:
-                    raise InputError(f"{file}, row {row}: not a record; remove the row, it is made again")
-                keys += bytes.fromhex(head[1].decode())
-                places.extend((number, start, len(line)))
-                start += len(line)
+        for key, line in keyed(file):
+            keys += bytes.fromhex(key)
+            places.extend((number, start, len(line)))
+            start += len(line)
     halves = np.frombuffer(keys, dtype=">u8").reshape(-1, 2)
     order = np.lexsort((halves[:, 1], halves[:, 0]))
     halves = halves[order]

@@ -1,6 +1,7 @@
 """The loop: what ends an episode, what it costs, and that a replayed prefix changes nothing."""
 
 import asyncio
+import json
 
 import pytest
 from hypothesis import given
@@ -88,7 +89,7 @@ def by_uid(text: str) -> str:
 def test_a_record_reads_back_and_its_key_is_its_content() -> None:
     episode = played(asks(*CHAIN))
     row = episode.to_row()
-    assert Episode.from_row(row, "here") == episode
+    assert Episode.from_line(json.dumps(row).encode(), "here") == episode
     assert row["key"] == episode.key
     assert played(asks(*CHAIN), Limits(cap=7, k=1)).key != episode.key
 
@@ -97,11 +98,11 @@ def test_a_record_reads_back_and_its_key_is_its_content() -> None:
 def test_another_row_is_refused_by_name(broken: dict[str, object]) -> None:
     row = played(asks(*CHAIN)).to_row() | broken
     with pytest.raises(InputError, match="shard, row 3"):
-        Episode.from_row(row, "shard, row 3")
+        Episode.from_line(json.dumps(row).encode(), "shard, row 3")
 
 
 @given(st.lists(st.text(max_size=30), max_size=6))
 def test_no_text_of_a_questioner_raises(texts: list[str]) -> None:
     episode = played(Listed(texts))
     assert len(episode.turns) <= len(texts)
-    assert Episode.from_row(episode.to_row(), "here") == episode
+    assert Episode.from_line(json.dumps(episode.to_row()).encode(), "here") == episode

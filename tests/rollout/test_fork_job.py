@@ -12,7 +12,7 @@ from rollout.fork import Config, run
 from rollout.forks import Fork
 from rollout.record import Config as Recording
 from rollout.record import run as record
-from rollout.shards import files, parse, read
+from rollout.shards import files, read
 from tasks.errors import InputError
 
 TASK = {"use": "mini_hops", "split": "train", "tasks": 9}
@@ -36,7 +36,7 @@ def lines(folder: Path) -> list[bytes]:
 
 
 def forks(folder: Path) -> list[Fork]:
-    return [Fork.from_row(parse(line, ""), "") for line in lines(folder)]
+    return [Fork.from_line(line, "") for line in lines(folder)]
 
 
 def test_every_decision_of_the_records_is_a_state(records: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -121,8 +122,8 @@ def test_only_wide_frontiers_are_forked() -> None:
 
 def test_a_row_reads_back() -> None:
     found, _, _ = forked(recorded(), 1, STOP_TEXT)
-    assert Fork.from_row(found.to_row(), "here") == found
+    assert Fork.from_line(json.dumps(found.to_row()).encode(), "here") == found
     wrong: list[dict[str, object]] = [{"version": 9}, {"candidates": [{}]}, {"limits": 3}]
     for broken in wrong:
         with pytest.raises(InputError, match="here"):
-            Fork.from_row(found.to_row() | broken, "here")
+            Fork.from_line(json.dumps(found.to_row() | broken).encode(), "here")

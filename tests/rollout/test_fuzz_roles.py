@@ -80,7 +80,7 @@ def test_no_output_raises(outputs: int) -> None:
         episode = asyncio.run(play(fuzzed.stage, roles, Limits(cap=3, k=2), 0))
         ends.add(episode.stop)
         line = json.dumps(episode.to_row())
-        back = Episode.from_row(json.loads(line.encode()), "")
+        back = Episode.from_line(line.encode(), "")
         reads = [Read.of(one, TASK.gold).at() for one in (episode, back)]
         assert reads[0] == reads[1]
         assert set(reads[0]) == set(METRICS)
