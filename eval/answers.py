@@ -8,28 +8,22 @@ for equality alone. StrategyQA is right or wrong. FRAMES asks whether the answer
 import re
 import string
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tasks.answer_match import holds
-from tasks.json_text import loads
+from tasks.answer_match import hedges, holds
 from tasks.multi_hop import Gold
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _EXACT = ("yes", "no", "noanswer")
 _YES_NO, _CONTAINED = ("strategyqa",), ("frames",)
-_HEDGE = re.compile(
-    r"\b(unknown|unclear|not (?:known|given|stated|mentioned|specified|provided|here|in the)|"
-    r"(?:can ?not|can't|could not|unable to) (?:be )?(?:determined?|answered?|found|find|say|tell)|"
-    r"(?:do(?:es)? not|don't|doesn't) (?:know|say|state|mention|contain|provide|hold)|"
-    r"insufficient|not enough|no (?:information|answer|evidence))\b"
-)
+_FENCE = re.compile(r"^```\w*\s*")
+_KEY_OF_CALL = re.compile(r'"(?:action|arguments|function|tool)"\s*:')
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerScore:
-    """`contains` is None where it cannot be said: no gold answer, or both of yes and no."""
+    """`contains` is None where it cannot be said: no gold answer, or a hedge about yes or no."""
 
     f1: float | None
     exact: float | None
@@ -46,12 +40,11 @@ def score(answer: str, gold: Gold) -> AnswerScore:
     contains = None if contained is None else float(contained)
     f1 = exact = None
     if gold.answers and gold.suite in (*_YES_NO, *_CONTAINED):
-        f1 = exact = contains or 0.0  # both of yes and no is no answer
+        f1 = exact = contains or 0.0  # a hedge is no answer
     elif gold.answers:
         f1 = max(token_f1(answer, one, strict=gold.suite == "2wiki") for one in gold.answers)
         exact = max(float(normalized(answer) == normalized(one)) for one in gold.answers)
-    hedged = float(_HEDGE.search(answer.casefold()) is not None)
-    return AnswerScore(f1, exact, contains, hedged, float(_is_call(answer)))
+    return AnswerScore(f1, exact, contains, float(hedges(answer)), float(_is_call(answer)))
 
 
 def normalized(text: str) -> str:
@@ -72,13 +65,6 @@ def token_f1(answer: str, gold: str, *, strict: bool = False) -> float:
 
 
 def _is_call(answer: str) -> bool:
-    text = answer.strip()
-    if "<tool_call>" in text:
-        return True
-    if not text.startswith("{"):
-        return False
-    try:
-        found = loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(found, Mapping) and bool({"action", "name", "tool", "function"} & set(found))
+    """By its looks: a word cap may have cut it off before it can be parsed."""
+    text = _FENCE.sub("", answer.strip())
+    return "<tool_call>" in text or (text.startswith(("{", "[{")) and bool(_KEY_OF_CALL.search(text)))

@@ -37,11 +37,24 @@ def test_names(answer: str, f1: float, exact: float, contains: float) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "exact", "contains"),
-    [("Yes, it is.", 1.0, 1.0), ("true", 1.0, 1.0), ("No.", 0.0, 0.0), ("yes and no", 0.0, None)],
+    [
+        ("Yes, it is.", 1.0, 1.0),
+        ("true", 1.0, 1.0),
+        ("No.", 0.0, 0.0),
+        ("No, that is not true.", 0.0, 0.0),
+        ("yes and no", 0.0, None),
+        ("true or false", 0.0, None),
+        ("Yes, but the paragraphs do not say so.", 0.0, None),
+    ],
 )
 def test_yes_or_no(answer: str, exact: float, contains: float | None) -> None:
     found = score(answer, YES)
     assert (found.f1, found.exact, found.contains) == (exact, exact, contains)
+
+
+def test_a_hedge_is_no_no() -> None:
+    found = score("There is no information on that.", replace(YES, answers=("no", "false")))
+    assert (found.exact, found.contains, found.hedged) == (0.0, None, 1.0)
 
 
 def test_2wiki_gives_yes_and_no_credit_for_equality_alone() -> None:
@@ -67,7 +80,18 @@ def test_a_task_without_an_answer_is_undefined() -> None:
         ("The answer is not in the paragraphs.", 1.0),
         ("It cannot be determined.", 1.0),
         ("I don't know", 1.0),
+        ("I don\u2019t know", 1.0),
         ("There is not enough information", 1.0),
+        ("There is no information about him.", 1.0),
+        ("Unknown.", 1.0),
+        ("The founder is unknown", 1.0),
+        ("The evidence does not mention a date.", 1.0),
+        ("His birthplace is not given.", 1.0),
+        ("Unable to determine", 1.0),
+        ("No, bananas do not contain seeds.", 0.0),
+        ("No, polar bears cannot be found there.", 0.0),
+        ("It is not in the United Kingdom.", 0.0),
+        ("Tomb of the Unknown Soldier", 0.0),
         ("Knowle", 0.0),
         ("Not a Love Story", 0.0),
     ],
@@ -81,7 +105,11 @@ def test_hedges(answer: str, hedged: float) -> None:
     [
         ('{"action": "ASK", "question": "who?"}', 1.0),
         ('<tool_call>{"name": "f"}</tool_call>', 1.0),
+        ('```json\n{"action": "STOP"}\n```', 1.0),
+        ('[{"name": "f", "arguments": {}}]', 1.0),
+        ('{"action": "ASK", "question": "wh', 1.0),
         ('{"answer": "Paris"}', 0.0),
+        ('The "action": a film', 0.0),
         ("{Paris}", 0.0),
         ("[" * 5000, 0.0),
         ('{"a":' * 5000, 0.0),

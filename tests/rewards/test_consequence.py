@@ -162,6 +162,8 @@ def test_the_gate_of_imitation_is_a_switch(gate: str, kept: bool) -> None:
         (("yes", "true"), "Yes.", True),
         (("yes", "true"), "yes and no", None),
         (("no", "false"), "that is false", True),
+        (("no", "false"), "no information was found", None),
+        (("Tom",), "Tom, but it is not known", True),
         ((), "Tom", None),
     ],
 )
