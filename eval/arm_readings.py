@@ -12,7 +12,7 @@ from eval.need_metrics import StopCounts
 from eval.readings import METRICS, Read
 from eval.report import png
 from rollout.graphs import Golds
-from rollout.shards import read
+from rollout.shards import placed
 from tasks.atomic import write_bytes
 from tasks.errors import InputError
 
@@ -135,8 +135,8 @@ def arm_readings(records: Path, graphs: Path | None = None) -> list[ArmReadings]
 
     golds = Golds.of(records, graphs)
     arms: dict[tuple[str, str], ArmReadings] = {}
-    for episode in tqdm(read(records), desc="readings", unit="episode", disable=None):
-        gold = golds.of_task(episode.suite, episode.task, records)
+    for where, episode in tqdm(placed(records), desc="readings", unit="episode", disable=None):
+        gold = golds.of_task(episode.suite, episode.task, where)
         key = episode.suite, episode.policy
         arms.setdefault(key, ArmReadings(*key)).add(Read.of(episode, gold))
     if not arms:

@@ -15,7 +15,7 @@ from typing import Any
 from eval import statistics, stop_difference
 from eval.metrics import show
 from eval.pairing import READINGS, Pairs, arm, pair
-from eval.readings import METRICS
+from eval.readings import METRICS, OF_THE_END
 from eval.statistics import Decision
 from eval.stop_difference import StopDifference
 from tasks.errors import InputError
@@ -32,8 +32,6 @@ SECONDARIES = (
 )
 AT_THE_END = ("asks", "tokens", "answer_f1", "answer_em")
 """Beside these, where each arm is read at its own end."""
-OF_THE_END = tuple(name for name in METRICS if name.startswith("answer") or name == "tokens")
-"""Metrics that a prefix of a run does not have."""
 BINARY = ("answer_em", "answer_contains", "answer_node_coverage")
 COLUMNS = (
     "metric", "A", "B", "A - B", "95 % interval", "verdict", "p", "adjusted p", "detectable",

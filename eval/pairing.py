@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eval.readings import Read
 from rollout.graphs import Golds
-from rollout.shards import read
+from rollout.shards import placed
 from tasks.errors import InputError
 
 Unit = tuple[str, int]
@@ -48,15 +48,17 @@ def arm(path: Path, graphs: Path | None = None) -> Arm:
     golds = Golds.of(path, graphs)
     reads: dict[Unit, Read] = {}
     first = None
-    for episode in read(path):
+    for where, episode in placed(path):
         first = first or episode
         for name in ("suite", "policy", "pins", "limits"):
             if getattr(episode, name) != getattr(first, name):
                 raise InputError(
-                    f"{path}: an arm is one policy under one setting, but {name} is {getattr(first, name)} "
+                    f"{where}: an arm is one policy under one setting, but {name} is {getattr(first, name)} "
                     f"and {getattr(episode, name)}"
                 )
-        reads[episode.task, episode.seed] = Read.of(episode, golds.of_task(episode.suite, episode.task, path))
+        reads[episode.task, episode.seed] = Read.of(
+            episode, golds.of_task(episode.suite, episode.task, where)
+        )
     if first is None:
         raise InputError(f"{path}: no episode is recorded there yet")
     limits = {name: getattr(first.limits, name) for name in ("cap", "max_turns", "k")}

@@ -12,10 +12,12 @@ from tasks.multi_hop import Gold
 METRICS = (
     "coverage", "depth_weighted_recall", "deepest", "breadth", "breadth_advanced", "breadth_all_nodes",
     "single_lines", "out_of_order", "timely", "latent_discovery", "repaired", "redundancy", "near_duplicates",
-    "asks", "tokens", "question_tokens", "tokens_per_need", "answer_f1", "answer_em", "answer_contains",
-    "answer_hedged", "answer_is_call", "answer_node_coverage",
+    "asks", "question_tokens", "answer_node_coverage", "tokens", "tokens_per_need", "answer_f1", "answer_em",
+    "answer_contains", "answer_hedged", "answer_is_call",
 )  # fmt: skip
 """The keys of a reading."""
+OF_THE_END = METRICS[METRICS.index("tokens") :]
+"""Those of a whole run alone: a shorter prefix has no answer, and no share of the tokens of its end."""
 
 SHARED, JACCARD = 4, 0.5
 _WORD = re.compile(r"[^\W_]+")
@@ -40,17 +42,11 @@ class Read:
         return cls(episode, gold, Course(gold.graph, turns, episode.start))
 
     def at(self, asks: int | None = None) -> dict[str, float | None]:
-        """All metrics after so many questions (default: at the run's own end).
-
-        The answer and its tokens belong to the end: at a shorter prefix they are undefined, and tokens are
-        those of the questions' turns.
-        """
-        course, episode = self.course, self.episode
-        end = asks is None or asks >= course.asks
+        """All metrics after so many questions (default: at the run's own end); see `OF_THE_END`."""
+        course = self.course
         k = course.asks if asks is None else min(asks, course.asks)
-        tokens = episode.spent.total if end else sum(turn.spent.total for turn in episode.turns[:k])
-        resolved = len(course.resolved(k))
-        lines = self.gold.graph.lines
+        questions = self.episode.turns[:k]
+        lines, node = self.gold.graph.lines, course.resolve_turns.get(self.gold.answer_need or "")
         found: dict[str, float | None] = {
             "coverage": course.coverage(k),
             "depth_weighted_recall": course.depth_weighted_recall(k),
@@ -64,29 +60,28 @@ class Read:
             "latent_discovery": _share(course.latent(k)),
             "repaired": _share(course.repairs(k)),
             "redundancy": course.redundancy(k),
-            "near_duplicates": near_duplicates([turn.question for turn in episode.turns[:k]]),
+            "near_duplicates": near_duplicates([turn.question for turn in questions]),
             "asks": k,
-            "tokens": tokens,
-            "question_tokens": sum(turn.question_tokens for turn in episode.turns[:k]),
-            "tokens_per_need": tokens / resolved if resolved else None,
+            "question_tokens": sum(turn.question_tokens for turn in questions),
+            "answer_node_coverage": None if node is None else float(node < k),
         }
-        return found | (self._answer() if end else dict.fromkeys(METRICS[len(found) :]))
+        return found | (self._end() if k == course.asks else dict.fromkeys(OF_THE_END))
 
     def stops(self) -> StopCounts:
         """The run's decisions to ask and to stop."""
         return stop_counts(self.course, self.episode.stop)
 
-    def _answer(self) -> dict[str, float | None]:
+    def _end(self) -> dict[str, float | None]:
+        tokens, needs = self.episode.spent.total, len(self.course.resolved(self.course.asks))
         scored = score(self.episode.answer, self.gold)
-        node = self.gold.answer_need
-        turn = self.course.resolve_turns.get(node) if node is not None else None
         return {
+            "tokens": tokens,
+            "tokens_per_need": tokens / needs if needs else None,
             "answer_f1": scored.f1,
             "answer_em": scored.exact,
             "answer_contains": scored.contains,
             "answer_hedged": scored.hedged,
             "answer_is_call": scored.is_call,
-            "answer_node_coverage": None if turn is None else float(turn < self.course.asks),
         }
 
 

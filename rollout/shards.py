@@ -53,13 +53,18 @@ def keyed(file: Path) -> Iterator[tuple[str, bytes]]:
 
 def read(path: Path) -> Iterator[Episode]:
     """The episodes of all shards, each once, in the order of files and lines. Raises InputError."""
+    return (episode for _, episode in placed(path))
+
+
+def placed(path: Path) -> Iterator[tuple[str, Episode]]:
+    """As `read`, each with where it stands: file and row."""
     seen: set[str] = set()
     for file in files(path):
         for where, line in lines(file):
             episode = Episode.from_line(line, where)
             if episode.key not in seen:
                 seen.add(episode.key)
-                yield episode
+                yield where, episode
 
 
 class Recordable(Protocol):

@@ -60,6 +60,12 @@ def test_the_worked_equal_spend() -> None:
     assert recall.verdict == "1 clusters: an interval takes at least two"
 
 
+def test_the_evidence_of_the_answer_is_compared_at_equal_spend() -> None:
+    a, b = (Read.of(one.episode, dataclasses.replace(one.gold, answer_need="s3")) for one in (RUN_A, RUN_B))
+    row = compare(of((a, b)), "hand", NAMES, secondaries=["answer_node_coverage"]).rows[1]
+    assert (row.a, row.b) == (1.0, 0.0)
+
+
 def test_the_worked_own_stop() -> None:
     assert own_stop(RUN_A, RUN_B) == (5, 3)
     found = compare(of((RUN_A, RUN_B)), "hand", NAMES, "own-stop")
@@ -182,6 +188,7 @@ def test_sides_changed_change_signs_alone(runs: list[tuple[list[list[str]], ...]
         ({"secondaries": ["deepest", "deepest"]}, "each metric once"),
         ({"secondaries": ["answer_f1"]}, "own end: read it at own-stop, without a cap"),
         ({"secondaries": ["tokens"], "reading": "own-stop", "cap": 2}, "without a cap"),
+        ({"secondaries": ["tokens_per_need"]}, "own end"),
     ],
 )
 def test_what_cannot_be_read_is_refused(wrong: dict[str, object], told: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.need_metrics import Course, StopCounts, stop_counts
-from tasks.need_graph import Need, NeedGraph
+from tasks.need_graph import Need, NeedGraph, Uid
 
 GRAPH = NeedGraph(
     tuple(
@@ -143,11 +143,15 @@ def courses(draw: st.DrawFn) -> Course:
     return Course(NeedGraph(needs, edges), turns, start)
 
 
+def in_hand(run: Course, asks: int) -> set[Uid]:
+    return {*run.start, *(uid for turn in run.turns[:asks] for uid in turn)}
+
+
 @given(courses())
 def test_against_plain_sets(run: Course) -> None:
     """The graph's own functions of a set of paragraphs say the same at every prefix."""
     for asks in range(run.asks + 1):
-        have = {*run.start, *(uid for turn in run.turns[:asks] for uid in turn)}
+        have = in_hand(run, asks)
         assert run.resolved(asks) == run.graph.resolved(have)
         assert run.frontier(asks) == run.graph.frontier(have)
         assert run.coverage(asks) == run.graph.coverage(have)
@@ -158,6 +162,64 @@ def test_against_plain_sets(run: Course) -> None:
         assert run.out_of_order(asks) == (sum(wrong) / len(wrong) if wrong else None)
         found = [depths[name] for name in run.graph.resolved(have)]
         assert run.deepest(asks) == (max(found, default=-1) if run.graph.required else None)
+
+
+@given(courses(), st.integers(0, 8))
+def test_order_against_a_recount_turn_by_turn(run: Course, asks: int) -> None:
+    """What each turn found is worked out anew from the sets before and after it."""
+    asks, graph, depths = min(asks, run.asks), run.graph, run.graph.depths
+    late = timely = 0
+    entered = set[str]()
+    for turn in range(asks):
+        now = graph.frontier(in_hand(run, turn))
+        before = graph.frontier(in_hand(run, turn - 1)) if turn else frozenset()
+        entered |= now
+        found = graph.resolved(in_hand(run, turn + 1)) - graph.resolved(in_hand(run, turn))
+        deep = {name for name in found if depths[name] > 0}
+        late += bool(deep)
+        timely += bool(deep & (now - before))
+        uids = run.turns[turn]
+        known = [uid for uid in uids if uid in in_hand(run, turn)]
+        assert run.rho(turn) == (len(known) / len(uids) if uids else 1.0)
+    entered |= graph.frontier(in_hand(run, asks))
+    latent = {name for name in entered if depths[name] > 0}
+    assert run.timely(asks) == (timely, late)
+    assert run.latent(asks) == (len(latent & graph.resolved(in_hand(run, asks))), len(latent))
+
+
+@given(courses(), st.integers(0, 8), st.integers(0, 3))
+def test_repairs_against_a_recount(run: Course, asks: int, within: int) -> None:
+    asks, required = min(asks, run.asks), {need.id for need in run.graph.required}
+    early = repaired = 0
+    for name in required:
+        parents = {u for u, v in run.graph.edges if v == name and u in required}
+        when = [k for k in range(asks + 1) if name in run.graph.resolved(in_hand(run, k))][:1]
+        if when and not parents <= run.graph.resolved(in_hand(run, when[0])):
+            early += 1
+            repaired += parents <= run.graph.resolved(in_hand(run, min(when[0] + within, asks)))
+    assert run.repairs(asks, within) == (repaired, early)
+
+
+@given(courses(), st.booleans())
+def test_lines_against_flooding(run: Course, optional: bool) -> None:
+    """Lines are found anew, by spreading a mark along edges until nothing changes."""
+    names = [need.id for need in run.graph.needs if optional or need.required]
+    mark = {name: name for name in names}
+    for _ in names:
+        for u, v in run.graph.edges:
+            if u in mark and v in mark:
+                mark[u] = mark[v] = min(mark[u], mark[v])
+    lines, done = set(mark.values()), run.resolved(run.asks)
+    touched = {line for line in lines if any(mark[name] == line for name in done)}
+    advanced = {
+        line
+        for line in touched
+        for here in [[name for name in done if mark[name] == line]]
+        if len(here) > 1 or run.graph.depths[here[0]] > 0
+    }
+    wanted = (len(touched) / len(lines), len(advanced) / len(lines)) if lines else (None, None)
+    found = tuple(run.lines(run.asks, advanced=which, optional=optional) for which in (False, True))
+    assert found == wanted
 
 
 @given(courses())

@@ -2,20 +2,35 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from eval.arm_readings import arm_readings
-from eval.readings import METRICS, Read, near_duplicates
+from eval.readings import METRICS, OF_THE_END, Read, near_duplicates
+from rollout.agents import Said, Spent
 from rollout.agents.config import MiniRole
 from rollout.agents.policies.config import GoldEvidence, Oracle
+from rollout.episode import Episode, Limits, Turn
 from rollout.record import Config, run
 from rollout.shards import read
 from tasks.errors import InputError
+from tasks.multi_hop import Gold
+from tests.eval.test_need_metrics import GRAPH
 from train.cli import main
 
 MINI = MiniRole("mini", slip=0.3, eager=0.8)
+GOLD = Gold("hand", "t", ("Tom",), GRAPH, "t")
+
+
+def hand(*fetched: tuple[str, ...]) -> Episode:
+    """A run of 4,000 tokens on the worked graph."""
+    turns = tuple(Turn("who?", "", (), uids, "", "", "", 9, Spent(90, 9)) for uids in fetched)
+    return Episode(
+        "hand", "t", "", "hand", 0, {}, Limits(), Said("", Spent(0, 0)), turns, "policy_stop", "", "", "Tom",
+        Spent(3000, 1000),
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +87,7 @@ def test_an_arm_is_the_mean_over_its_runs(records: Path) -> None:
     assert found["decisions"]["malformed"] == 0
 
 
-def test_a_prefix_has_no_answer_and_the_tokens_of_its_turns(records: Path) -> None:
+def test_a_prefix_has_no_answer_and_no_tokens_of_its_end(records: Path) -> None:
     from rollout.graphs import Golds
 
     golds = Golds.of(records)
@@ -80,11 +95,25 @@ def test_a_prefix_has_no_answer_and_the_tokens_of_its_turns(records: Path) -> No
     one = Read.of(episode, golds.of_task(episode.suite, episode.task, ""))
     part, whole = one.at(2), one.at()
     assert set(part) == set(whole) == set(METRICS)
-    assert part["answer_f1"] is None
-    assert part["tokens"] == sum(turn.spent.total for turn in episode.turns[:2])
+    assert {name for name in METRICS if part[name] is None} >= set(OF_THE_END)
+    assert part["question_tokens"] == sum(turn.question_tokens for turn in episode.turns[:2])
     assert whole["tokens"] == episode.spent.total
     assert (part["asks"], whole["asks"]) == (2, len(episode.turns))
     assert one.at(99) == whole
+
+
+def test_the_evidence_of_the_answer_is_read_at_any_prefix() -> None:
+    run = hand(("a",), ("c",), ("b",))
+    gold = replace(GOLD, answer_need="s3")
+    found = [Read.of(run, gold).at(asks)["answer_node_coverage"] for asks in range(4)]
+    assert found == [0.0, 0.0, 1.0, 1.0]
+    assert Read.of(run, GOLD).at()["answer_node_coverage"] is None
+
+
+def test_the_worked_price_of_a_need() -> None:
+    run = hand(("a",), ("b",), ("c",), ("d1", "d2"))
+    assert Read.of(run, GOLD).at()["tokens_per_need"] == 1000.0  # 4,000 tokens, 4 needs
+    assert Read.of(hand(()), GOLD).at()["tokens_per_need"] is None
 
 
 def test_ceilings(tmp_path: Path) -> None:
@@ -125,7 +154,7 @@ def test_what_cannot_be_read_is_named(records: Path, tmp_path: Path) -> None:
     shard.write_text("".join(lines))
     graphs = (broken / "graphs.jsonl").read_text().splitlines(keepends=True)
     (broken / "graphs.jsonl").write_text("".join(graphs[1:]))
-    with pytest.raises(InputError, match=r"has no graph in .*graphs\.jsonl"):
+    with pytest.raises(InputError, match=r"jsonl, row [0-9]+: task .* has no graph in .*graphs\.jsonl"):
         arm_readings(broken)
     (broken / "graphs.jsonl").write_text('{"suite": 1}\n')
     with pytest.raises(InputError, match=r"graphs\.jsonl, row 1: not a graph"):
