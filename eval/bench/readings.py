@@ -11,6 +11,7 @@ import random
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from eval.arm_readings import arm_readings
@@ -84,8 +85,8 @@ def episode(gold: Gold, seed: int, rng: random.Random) -> Episode:
 
 def _fresh(folder: Path) -> tuple[float, float]:
     """(seconds, peak MiB) of reading a folder in a process of its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_read, (folder,))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_read, folder).result()
 
 
 def _read(folder: Path) -> tuple[float, float]:
