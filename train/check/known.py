@@ -300,6 +300,12 @@ _RULES = (
         "trainer.fsdp shards over ranks, and there is one: launch several, or check with --num-processes",
     ),
     _Rule(
+        "refused",
+        lambda run: run.engine and fsdp.version(run.config.trainer) == 1,
+        "an engine is given the whole adapter, of which FSDP1 leaves each rank a slice; set "
+        "trainer.fsdp_config.version=2",
+    ),
+    _Rule(
         "warning",
         lambda run: bool(run["fsdp"]) and run["use_cpu"] is True,
         "FSDP on the CPU runs as plain data parallel",

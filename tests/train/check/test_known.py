@@ -101,6 +101,15 @@ def test_truncation_among_the_generation_arguments_is_seen_once(given: dict[str,
             assert ("remove it from trainer" in refused[0]) != own
 
 
+def test_an_engine_wants_the_second_fsdp() -> None:
+    def lines(version: int, generator: generators.Config | None = None) -> str:
+        return "\n".join(found(lora=LORA, fsdp=True, fsdp_config={"version": version}, generator=generator))
+
+    engine = generators.VllmServer("vllm_server", ("http://h:1",))
+    assert "refused: an engine is given the whole adapter, of which FSDP1" in lines(1, engine)
+    assert "FSDP1" not in lines(2, engine) + lines(1)
+
+
 def test_generation_arguments_that_truncate_nothing() -> None:
     neutral = {"top_p": 1.0, "top_k": 0, "temperature": 1.0, "ignore_eos": True}
     assert not [line for line in found(use_vllm=True, generation_kwargs=neutral) if "refused" in line]

@@ -137,6 +137,13 @@ def test_deepspeed_configurations(tmp_path: Path) -> None:
         (str(file), "is not a JSON file"),
         ({"zero_optimization": 2}, "expected a mapping"),
         ({"zero_optimization": {"stage": 4}}, "stage is 4"),
+        ({"zero_optimization": {"stage": True}}, "stage is True"),
+        ({"zero_optimization": {"stage": [2]}}, "stage is .2."),
+        ({}, "is empty, which starts no DeepSpeed"),
+        ({"train_micro_batch_size_per_gpu": "4"}, "train_micro_batch_size_per_gpu is '4'; it is a whole"),
+        ({"train_batch_size": 0}, "train_batch_size is 0"),
+        ({"gradient_accumulation_steps": 4}, "gradient_accumulation_steps is 1; write .auto. there"),
+        ({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "gpu"}}}, "is 'gpu'; it is none"),
     ):
         with pytest.raises(ValueError, match=fault):
             zero_of({"deepspeed": given})
