@@ -122,24 +122,37 @@ def estimate(config: Config, shape: Shape, batch: Batch, zero: Zero) -> Memory:
     )
     prefill = sequences * prompt * (2 * shape.hidden + 3 * shape.intermediate) * weight_bytes
     generation = cache + prefill + sequences * shape.vocabulary * 4
-    share = 0.0
-    if isinstance(config.generator, Vllm):
-        share, generation = config.generator.gpu_memory_utilization, parameters * weight_bytes
-    elif config.generator.kind == "vllm_server":
-        generation = 0
-    elif trainer.get("use_vllm"):
-        colocated = trainer.get("vllm_mode", "colocate") == "colocate"
-        share = float(trainer.get("vllm_gpu_memory_utilization", 0.3)) if colocated else 0.0
-        generation = parameters * weight_bytes if colocated else 0
+    share, engine = _engine(config, parameters)
     return Memory(
         weights=weights / (world if stage >= 3 else 1),
         adapter=adapter * 4 / (world if stage >= 3 else 1),
         gradients=gradients / (world if stage >= 2 else 1),
         optimizer=optimizer / (world if stage >= 1 else 1),
         activations=activations,
-        generation=generation,
+        generation=generation if engine is None else engine,
         engine_share=share,
     )
+
+
+def _engine(config: Config, parameters: int) -> tuple[float, float | None]:
+    """Share of the card and bytes of weights of an engine on it; bytes are None where there is no engine.
+
+    `dtype: auto` is what `train.rollouts` makes of it; vLLM's own, which TRL takes, is two bytes.
+    """
+    trainer, section = config.trainer, config.generator
+    if isinstance(section, Vllm):
+        bf16 = trainer.get("bf16")
+        computed = "bfloat16" if bf16 or (bf16 is None and not trainer.get("fp16")) else config.dtype
+        each = BYTES[computed if section.dtype == "auto" else section.dtype]
+        return section.gpu_memory_utilization, parameters * each / section.tensor_parallel_size
+    if section.kind == "vllm_server":
+        return 0.0, 0
+    if not trainer.get("use_vllm"):
+        return 0.0, None
+    if trainer.get("vllm_mode", "colocate") != "colocate":
+        return 0.0, 0
+    spread = trainer.get("vllm_tensor_parallel_size") or 1
+    return float(trainer.get("vllm_gpu_memory_utilization", 0.3)), parameters * BYTES["auto"] / spread
 
 
 def block_bytes(shape: Shape, compute_bytes: int) -> int:

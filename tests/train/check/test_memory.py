@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rollout.generators import Transformers, Vllm
 from train.check.batch import batch_of
 from train.check.deepspeed import Zero, zero_of
 from train.check.memory import Memory, block_bytes, estimate
@@ -17,7 +18,12 @@ TOY = Shape(layers=2, hidden=4, intermediate=6, heads=2, kv_heads=1, head_dim=3,
 
 
 def memory(
-    world: int = 1, zero: Zero | None = None, lora: Lora | None = None, dtype: Any = "float32", **trainer: Any
+    world: int = 1,
+    zero: Zero | None = None,
+    lora: Lora | None = None,
+    dtype: Any = "float32",
+    generator: Any = None,
+    **trainer: Any,
 ) -> Memory:
     trainer = {
         "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "num_generations": 2,
@@ -25,7 +31,7 @@ def memory(
     }  # fmt: skip
     config = Config(
         model="toy", task={}, rewards=({"use": "format"},), output_dir=Path("out"), dtype=dtype, lora=lora,
-        max_prompt_length=7, trainer=trainer,
+        max_prompt_length=7, trainer=trainer, generator=generator or Transformers(),
     )  # fmt: skip
     return estimate(config, TOY, batch_of(trainer, world), zero or Zero())
 
@@ -90,8 +96,28 @@ def test_a_reference_model_is_a_copy_but_with_lora_the_adapter_is_switched_off()
 
 def test_a_colocated_engine_keeps_its_own_copy_in_its_share() -> None:
     found = memory(use_vllm=True, vllm_gpu_memory_utilization=0.3)
-    assert (found.generation, found.engine_share) == (348 * 4, 0.3)
+    assert (found.generation, found.engine_share) == (348 * 2, 0.3)  # TRL leaves the type to vLLM
+    assert memory(use_vllm=True, vllm_tensor_parallel_size=2).generation == 348
     assert memory(use_vllm=True, vllm_mode="server").generation == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "trainer", "size"),
+    [
+        ({}, {}, 348 * 2),  # auto, and TRL computes in bfloat16 unless told otherwise
+        ({}, {"bf16": False}, 348 * 4),  # auto: as the policy's weights, float32
+        ({}, {"fp16": True}, 348 * 4),
+        ({"dtype": "float32"}, {}, 348 * 4),
+        ({"dtype": "float16"}, {"bf16": False}, 348 * 2),
+        ({"dtype": "bfloat16", "tensor_parallel_size": 2}, {}, 348),  # half of 2 bytes each
+    ],
+)
+def test_the_weights_of_an_engine_of_ours(
+    options: dict[str, Any], trainer: dict[str, Any], size: float
+) -> None:
+    engine = Vllm("vllm", gpu_memory_utilization=0.2, **options)
+    found = memory(lora=Lora(2, 4), generator=engine, **trainer)
+    assert (found.generation, found.engine_share) == (size, 0.2)
 
 
 def test_cards() -> None:
