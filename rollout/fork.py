@@ -6,7 +6,6 @@ move alone: they cost nothing, and what was done there is learned from like anyt
 """
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,14 +17,12 @@ from rollout.agents.config import Role
 from rollout.episode import Episode, Stage
 from rollout.forker import Forkable, Plan, candidates_at, fork, key_of, states_of
 from rollout.gather import gather
-from rollout.record import MEMO, shard_of, suite_of
+from rollout.record import MEMO, begin, is_of, shard_of, suite_of, task_of
 from rollout.recorder import Indexes, recorded
-from rollout.shards import GRAPHS, MANIFEST, RECORDS, Shard, read
+from rollout.shards import GRAPHS, RECORDS, Shard, read
 from tasks import multi_hop_sources
-from tasks.atomic import write_json, write_text
 from tasks.errors import InputError
 from tasks.multi_hop import MultiHopSet, MultiHopTask, pool_hash
-from tasks.plain import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +86,16 @@ def run(config: Config) -> None:
 
 def _claim(config: Config, records: Path, tasks: MultiHopSet, built: Built) -> None:
     """Write the folder's manifest and graphs, or check that those there are of this forking."""
-    manifest: dict[str, Any] = {
-        "n": config.n,
-        "temperature": config.temperature,
-        "min_frontier": config.min_frontier,
-    }
-    manifest |= {"pins": built.pins, "hashes": dict(tasks.hashes), "task": plain(config.task)}
-    place = config.output_dir / MANIFEST
-    if place.is_file():
-        old = json.loads(place.read_text(encoding="utf-8"))
-        if differing := [name for name in manifest if old.get(name) != manifest[name]]:
-            raise InputError(
-                f"output_dir {config.output_dir} holds another forking: {', '.join(differing)} differ; "
-                "give another output_dir"
-            )
+    manifest = {
+        "n": config.n, "temperature": config.temperature, "min_frontier": config.min_frontier,
+        "pins": built.pins, "hashes": dict(tasks.hashes), "task": task_of(config.task, tasks),
+    }  # fmt: skip
+    if is_of(config.output_dir, manifest, "forking"):
         return
     graphs = records / GRAPHS
     if not graphs.is_file():
         raise InputError(f"{records}: no {GRAPHS} there; records is the folder of a rollout.record job")
-    write_text(config.output_dir / GRAPHS, graphs.read_text(encoding="utf-8"))
-    write_json(place, manifest)
+    begin(config.output_dir, manifest, graphs.read_text(encoding="utf-8"))
 
 
 async def _fork(config: Config, records: Path, tasks: MultiHopSet, built: Built) -> None:

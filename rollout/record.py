@@ -115,32 +115,51 @@ def suite_of(tasks: MultiHopSet) -> str:
 
 def claim(config: Config, tasks: MultiHopSet, recipe: Recipe) -> None:
     """Write the folder's manifest and graphs, or check that those there are of this recording."""
-    # Files go by their digests: they may have been moved.
-    task = {key: value for key, value in plain(config.task).items() if key not in tasks.hashes}
     manifest = {
-        "task": task, "seed": config.seed, "hashes": dict(tasks.hashes), "left_out": dict(tasks.left_out),
-        "policy": plain(config.policy), "name": recipe.policy, "pins": dict(recipe.pins),
-        "limits": plain(recipe.limits),
+        "task": task_of(config.task, tasks), "seed": config.seed, "hashes": dict(tasks.hashes),
+        "left_out": dict(tasks.left_out), "policy": plain(config.policy), "name": recipe.policy,
+        "pins": dict(recipe.pins), "limits": plain(recipe.limits),
     }  # fmt: skip
-    place = config.output_dir / MANIFEST
-    if place.is_file():
-        try:
-            old = json.loads(place.read_text(encoding="utf-8"))
-        except ValueError:
-            old = {}
-        differing = [
-            name for name in manifest if not isinstance(old, dict) or old.get(name) != manifest[name]
-        ]
-        if differing:
-            raise InputError(
-                f"output_dir {config.output_dir} holds another recording: {', '.join(differing)} "
-                f"{'differs' if len(differing) == 1 else 'differ'}; give another output_dir"
-            )
+    folder = config.output_dir
+    if is_of(folder, manifest, "recording"):
         return
-    if (config.output_dir / RECORDS).exists():
-        raise InputError(f"output_dir {config.output_dir} holds records without {MANIFEST}; give another")
-    write_text(config.output_dir / GRAPHS, graphs(tasks))
-    write_json(place, manifest)
+    if (folder / RECORDS).exists():
+        raise InputError(f"output_dir {folder} holds records without {MANIFEST}; give another")
+    begin(folder, manifest, graphs(tasks))
+
+
+def task_of(section: Mapping[str, Any], tasks: MultiHopSet) -> dict[str, Any]:
+    """The `task:` section for a manifest. Files go by their digests: they may have been moved."""
+    return {key: value for key, value in plain(section).items() if key not in tasks.hashes}
+
+
+def is_of(folder: Path, manifest: Mapping[str, Any], what: str) -> bool:
+    """Whether the folder has this manifest; False for none. Raises InputError for that of another `what`."""
+    place = folder / MANIFEST
+    if not place.is_file():
+        return False
+    try:
+        old = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        old = {}
+    differing = [name for name in manifest if not isinstance(old, dict) or old.get(name) != manifest[name]]
+    if differing:
+        raise InputError(
+            f"output_dir {folder} holds another {what}: {', '.join(differing)} "
+            f"{'differs' if len(differing) == 1 else 'differ'}; give another output_dir"
+        )
+    return True
+
+
+def begin(folder: Path, manifest: Mapping[str, Any], scored_by: str) -> None:
+    """Write the graphs, then the manifest. Raises InputError where nothing can be written."""
+    try:
+        write_text(folder / GRAPHS, scored_by)
+        write_json(folder / MANIFEST, dict(manifest))
+    except OSError as error:
+        raise InputError(
+            f"output_dir {folder}: cannot be written ({error.strerror}); give another output_dir"
+        ) from None
 
 
 def graphs(tasks: MultiHopSet) -> str:
@@ -195,5 +214,8 @@ class Progress:
             "episodes_per_second": self._done / seconds, "asks_per_episode": self._asks / self._done,
             "memo_calls": memo.calls, "memo_saved": memo.saved,
         }  # fmt: skip
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        try:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        except OSError as error:
+            raise InputError(f"{self._file}: cannot be written ({error.strerror})") from None

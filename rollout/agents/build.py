@@ -91,8 +91,10 @@ def pin(role: Role) -> str:
     if isinstance(role, MiniRole):
         return f"mini/{role.slip:g}/{role.eager:g}"
     identity = checkpoint.identity(role.generator, role.model, role.adapter)
-    limit = role.max_new_tokens and role.max_new_tokens * role.thinking_factor
-    sampling = f"{limit or role.thinking_factor}/{role.temperature:g}/{role.constrained}"
+    limit = (
+        str(role.max_new_tokens * role.thinking_factor) if role.max_new_tokens else f"x{role.thinking_factor}"
+    )
+    sampling = f"{limit}/{role.temperature:g}/{role.constrained}"
     name = Path(role.model).name + (f"+{role.adapter.name}" if role.adapter else "")
     return f"{name}/{identity[:16]}/{role.generator.kind}/{sampling}/{templates.prompts_hash()}"
 

@@ -56,8 +56,17 @@ class Memo:
         self._said[key] = said
         if self._file is not None:
             row = [key.hex(), said.text, said.spent.prompt, said.spent.new]
-            self._file.write(json.dumps(row).encode() + b"\n")
+            self._append(self._file, json.dumps(row).encode() + b"\n")
         return said
+
+    @staticmethod
+    def _append(file: FileIO, line: bytes) -> None:
+        try:
+            written = file.write(line)
+        except OSError as error:
+            raise InputError(f"{file.name}: cannot be written ({error.strerror})") from None
+        if written != len(line):
+            raise InputError(f"{file.name}: the disk is full; make room, then start again to go on")
 
     def _read(self, file: Path) -> None:
         for line in file.read_bytes().splitlines(keepends=True):
@@ -72,18 +81,23 @@ class Memo:
 
 def _claim(folder: Path) -> FileIO:
     """The first file of the folder that no other process has; what a kill tore off its end is cut."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for number in range(10_000):
-        file = (folder / f"{number:04d}.jsonl").open("a+b", buffering=0)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            continue
-        file.seek(0)
-        content = file.read()
-        file.truncate(content.rfind(b"\n") + 1)
-        return file
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(10_000):
+            file = (folder / f"{number:04d}.jsonl").open("a+b", buffering=0)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                continue
+            file.seek(0)
+            content = file.read()
+            file.truncate(content.rfind(b"\n") + 1)
+            return file
+    except OSError as error:
+        raise InputError(
+            f"memo {folder}: cannot be written ({error.strerror}); give another folder"
+        ) from None
     raise InputError(f"{folder}: ten thousand processes share this memo; give another folder")
 
 

@@ -1,5 +1,6 @@
 """A model that is told something and says something: one user message in, text out."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,12 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _PLACE = "place-of-the-message"
-_FINAL = "<|channel|>final<|message|>"
-"""Before the answer of models that write their thoughts into channels (GPT-OSS)."""
+_CHANNEL = "<|channel|>"
+"""First in a reply of models that write thoughts and answer into channels of their own (GPT-OSS)."""
+_FINAL = re.compile(r"<\|channel\|>final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+"""Before their answer, which may be said to be JSON."""
+_OPENED, _CLOSED = "<think>", "</think>"
+"""Around the thoughts of others; of some the prompt opens them."""
 
 
 class Speaker:
@@ -34,6 +39,7 @@ class Speaker:
         self.schema = schema
         around = self._text(_PLACE).partition(_PLACE)
         self._around = self._encode(around[0]), self._encode(around[2])
+        self._thinks = around[2].rstrip().endswith(_OPENED)
         self._special = set(tokenizer.all_special_ids) | {
             index for index, token in tokenizer.added_tokens_decoder.items() if token.special
         }
@@ -76,9 +82,13 @@ class Speaker:
         return [index for index in ids if index in self._special]
 
     def spoken(self, ids: Sequence[int]) -> str:
-        """What was said, without thoughts and special tokens."""
-        raw = self.tokenizer.decode(list(ids))
-        if _FINAL in raw:
-            ids = self._encode(raw.rpartition(_FINAL)[2])
-        text = self.tokenizer.decode(list(ids), skip_special_tokens=True)
-        return str(text).rpartition("</think>")[2].strip()
+        """What was said, without special tokens and thoughts: nothing where tokens ran out in a thought."""
+        raw = str(self.tokenizer.decode(list(ids))).lstrip()
+        if raw.startswith(_CHANNEL):
+            finals = list(_FINAL.finditer(raw))
+            ids = self._encode(raw[finals[-1].end() :]) if finals else ()
+        elif _CLOSED in raw:
+            ids = self._encode(raw.rpartition(_CLOSED)[2])
+        elif self._thinks or raw.startswith(_OPENED):
+            ids = ()
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True)).strip()

@@ -105,8 +105,24 @@ def test_records_of_something_else_are_refused(
 
 def test_a_folder_of_another_forking_is_refused(records: Path, tmp_path: Path) -> None:
     run(config(tmp_path / "f", records))
-    with pytest.raises(InputError, match="holds another forking: n differ"):
+    with pytest.raises(InputError, match="holds another forking: n differs;"):
         run(config(tmp_path / "f", records, n=3))
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "\x00"])
+def test_a_manifest_that_cannot_be_read_is_that_of_another(
+    content: str, records: Path, tmp_path: Path
+) -> None:
+    run(config(tmp_path / "f", records))
+    (tmp_path / "f" / "manifest.json").write_text(content)
+    with pytest.raises(InputError, match="holds another forking"):
+        run(config(tmp_path / "f", records))
+
+
+def test_a_place_that_cannot_be_written_is_named(records: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"file/f: cannot be written \(Not a directory\)"):
+        run(config(tmp_path / "file" / "f", records))
 
 
 def test_records_without_graphs_are_refused(records: Path, tmp_path: Path) -> None:

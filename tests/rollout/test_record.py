@@ -109,10 +109,20 @@ def test_a_memo_may_be_shared(tmp_path: Path) -> None:
     assert lines(tmp_path / "a") == lines(tmp_path / "b")  # what it cost is the same too
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("memo", ["file/memo", "memo"])
+def test_a_place_that_cannot_be_written_is_named(memo: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises((InputError, NotADirectoryError), match="file"):
-        run(config(tmp_path / "file" / "r"))
+    with pytest.raises(InputError, match=r"file/(memo|r): cannot be written \(Not a directory\)"):
+        run(config(tmp_path / "file" / "r", memo=tmp_path / memo))
+
+
+def test_metrics_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    run(config(tmp_path / "r"))
+    (tmp_path / "r" / "metrics.jsonl").unlink()
+    (tmp_path / "r" / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"metrics\.jsonl: cannot be written \(No space left on device\)"):
+        run(config(tmp_path / "r", seeds=(0, 1)))
+    assert len(list(read(tmp_path / "r"))) == 24
 
 
 @pytest.mark.parametrize(

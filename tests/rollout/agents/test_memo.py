@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -130,3 +131,25 @@ def test_a_call_that_fails_is_made_again(tmp_path: Path) -> None:
 
     assert asyncio.run(both()).text == "now"
     memo.close()
+
+
+def test_a_full_disk_is_named_and_what_was_torn_is_made_again(tmp_path: Path) -> None:
+    memo, inner = Memo(tmp_path), Counting()
+    drafter = MemoDrafter(inner, memo, "pin")
+    asyncio.run(drafter.draft(TASK, (ONE,), 0))
+    file = tmp_path / "0000.jsonl"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 10, limits[1]))
+    try:
+        with pytest.raises(InputError, match=r"0000\.jsonl: the disk is full"):
+            asyncio.run(drafter.draft(TASK, (TWO,), 0))
+        with pytest.raises(InputError, match=r"0000\.jsonl: cannot be written"):
+            asyncio.run(drafter.draft(TASK, (TWO,), 1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    memo.close()
+    again = Memo(tmp_path)
+    asyncio.run(MemoDrafter(inner, again, "pin").draft(TASK, (ONE,), 0))
+    asyncio.run(MemoDrafter(inner, again, "pin").draft(TASK, (TWO,), 0))
+    assert (inner.calls, again.saved) == (4, 1)
+    again.close()

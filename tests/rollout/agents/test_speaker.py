@@ -68,13 +68,27 @@ def test_what_is_said_comes_without_thoughts_and_marks(qwen_tokenizer: "PreTrain
     for text, said in (
         ("Tom.", "Tom."),
         ("<think>\nIt could be Ann.\n</think>\n\nTom.", "Tom."),
+        ("<think>\nIt could be Ann, or", ""),
         ("<|channel|>analysis<|message|>Ann?<|channel|>final<|message|>Tom.", "Tom."),
+        ("<|channel|>final <|constrain|>json<|message|>" + STOP_TEXT, STOP_TEXT),
+        ("<|channel|>final json<|message|>" + STOP_TEXT, STOP_TEXT),
+        ("<|channel|>analysis<|message|>It could be Ann, or", ""),
+        ("The page says <|channel|> and <think>.", "The page says <|channel|> and <think>."),
         ("", ""),
     ):
         found = asyncio.run(speaker(qwen_tokenizer, text).say("Who?", 0))
         assert found.text == said
         assert found.spent.new == len(qwen_tokenizer(text)["input_ids"]) + 1
         assert found.spent.prompt == len(speaker(qwen_tokenizer, "").prompt_ids("Who?"))
+
+
+def test_thoughts_that_the_prompt_opens_are_cut(qwen_tokenizer: "PreTrainedTokenizerBase") -> None:
+    import copy
+
+    words = copy.deepcopy(qwen_tokenizer)
+    words.chat_template = "{{ messages[0].content }}<|im_start|>assistant\n<think>\n"
+    for text, said in (("It could be Ann, or", ""), ("It could be Ann.\n</think>\n\nTom.", "Tom.")):
+        assert asyncio.run(speaker(words, text).say("Who?", 0)).text == said
 
 
 def test_a_model_without_a_chat_template_is_refused(qwen_tokenizer: "PreTrainedTokenizerBase") -> None:
