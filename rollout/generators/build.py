@@ -24,14 +24,15 @@ def build(
     if isinstance(config, Transformers):
         from rollout.generators.transformers import TransformersGenerator
 
-        policy, words = checkpoint.load(model, adapter, config.dtype)
+        policy, words = checkpoint.load(model, adapter, config.dtype, needs.revision)
         return TransformersGenerator(policy, words, config.batch_size), words
-    words = checkpoint.tokenizer(model, adapter)
+    words = checkpoint.tokenizer(model, adapter, needs.revision)
     if isinstance(config, Scripted):
         from rollout.generators import scripted
 
         return scripted.Scripted(scripted.find(config.script)), words
-    stop_ids = checkpoint.stop_ids(checkpoint.generation_config(model), words)
+    ends = checkpoint.generation_config(model, needs.revision)
+    stop_ids = checkpoint.stop_ids(ends, words)
     if isinstance(config, Vllm):
         from rollout.generators.vllm import VllmGenerator
 

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def load(
-    model: str, adapter: Path | None = None, dtype: Dtype = "auto"
+    model: str, adapter: Path | None = None, dtype: Dtype = "auto", revision: str | None = None
 ) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
     """The model in evaluation mode, on the GPU where there is one, and its tokenizer.
 
     `model` may be a folder that holds an adapter alone: its base is then the one that the adapter names.
-    Raises InputError when a folder is not a model, or a hub name cannot be loaded.
+    `revision` is that of a hub name, by default the newest. Raises InputError when a folder is not a model, or a hub name cannot be loaded.
     """
     import torch
     from transformers import AutoModelForCausalLM
 
     model, adapter = split(model, adapter)
-    words = tokenizer(model, adapter)
+    words = tokenizer(model, adapter, revision)
     try:
-        policy = AutoModelForCausalLM.from_pretrained(model, dtype=dtype)
+        policy = AutoModelForCausalLM.from_pretrained(model, dtype=dtype, revision=revision or "main")
         if adapter is not None:
             from peft import PeftModel
 
@@ -43,25 +43,40 @@ def split(model: str, adapter: Path | None = None) -> tuple[str, Path | None]:
     return model, adapter
 
 
-def tokenizer(model: str, adapter: Path | None = None) -> "PreTrainedTokenizerBase":
+def tokenizer(
+    model: str, adapter: Path | None = None, revision: str | None = None
+) -> "PreTrainedTokenizerBase":
     """The tokenizer beside the adapter where there is one, else the model's. Raises InputError."""
     from transformers import AutoTokenizer
 
     beside = adapter is not None and (adapter / "tokenizer_config.json").is_file()
     try:
-        return AutoTokenizer.from_pretrained(str(adapter) if beside else model)
+        if beside:
+            return AutoTokenizer.from_pretrained(str(adapter))
+        return AutoTokenizer.from_pretrained(model, revision=revision or "main")
     except (OSError, ValueError, KeyError) as error:
         raise _cannot_load(model, adapter, error) from None
 
 
-def generation_config(model: str) -> "GenerationConfig | None":
-    """The model's generation configuration, without the model; None where there is none."""
+def generation_config(model: str, revision: str | None = None) -> "GenerationConfig | None":
+    """The model's generation configuration, without the model; None where there is none.
+
+    Raises InputError for a file that is none.
+    """
     from transformers import GenerationConfig
 
     try:
-        return GenerationConfig.from_pretrained(model)
-    except OSError:
-        return None
+        found = GenerationConfig.from_pretrained(model, revision=revision or "main")
+        ends = found.eos_token_id
+    except (AttributeError, OSError, TypeError, ValueError) as error:
+        # transformers has an OSError for a file that is broken as well as for one that is not there.
+        if isinstance(error, OSError) and not (Path(model) / "generation_config.json").is_file():
+            return None
+        raise InputError(f"the generation_config.json of {model} is none ({error})") from None
+    listed = ends if isinstance(ends, list | tuple) else [ends]
+    if not all(i is None or type(i) is int for i in listed):
+        raise InputError(f"the generation_config.json of {model} is none: eos_token_id is {ends!r}")
+    return found
 
 
 def stop_ids(config: "GenerationConfig | None", words: "PreTrainedTokenizerBase") -> frozenset[int]:
