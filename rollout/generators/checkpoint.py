@@ -18,7 +18,8 @@ def load(
     """The model in evaluation mode, on the GPU where there is one, and its tokenizer.
 
     `model` may be a folder that holds an adapter alone: its base is then the one that the adapter names.
-    `revision` is that of a hub name, by default the newest. Raises InputError when a folder is not a model, or a hub name cannot be loaded.
+    `revision` is that of a hub name, by default its main branch. Raises InputError when a folder is not a
+    model, or a hub name cannot be loaded.
     """
     import torch
     from transformers import AutoModelForCausalLM
