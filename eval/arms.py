@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.arm_readings import ArmReadings, figure
-from eval.compare import Comparison, compare, interval_text, verdict
+from eval.compare import Comparison, compare, interval_text
 from eval.metrics import show
 from eval.pairing import Arm, Pairs, arm, pair
 from eval.report import png
@@ -147,4 +147,4 @@ def _differences(comparisons: Sequence[Comparison]) -> Iterator[str]:
             yield f"{head} | {row.metric} | {row.difference:+.3f} | {interval} | {row.verdict} |"
         for stop in one.stops if one.reading == "own-stop" else ():
             interval = interval_text(stop.decision)
-            yield f"{head} | {stop.name} | {stop.difference:+.3f} | {interval} | {verdict(stop.decision)} |"
+            yield f"{head} | {stop.name} | {stop.difference:+.3f} | {interval} | {stop.verdict} |"

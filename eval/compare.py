@@ -16,7 +16,7 @@ from eval import statistics, stop_difference
 from eval.metrics import show
 from eval.pairing import READINGS, Pairs, arm, pair
 from eval.readings import METRICS, OF_THE_END
-from eval.statistics import Decision
+from eval.statistics import Decision, verdict
 from eval.stop_difference import StopDifference
 from tasks.errors import InputError
 from tasks.strict import closest
@@ -30,8 +30,8 @@ SECONDARIES = (
     "latent_discovery",
     "redundancy",
 )
-AT_THE_END = ("asks", "tokens", "answer_f1", "answer_em")
-"""Beside these, where each arm is read at its own end."""
+AT_THE_END = ("tokens", "answer_f1", "answer_em")
+"""And these, where each arm is read at its own end."""
 BINARY = ("answer_em", "answer_contains", "answer_node_coverage")
 COLUMNS = (
     "metric", "A", "B", "A - B", "95 % interval", "verdict", "p", "adjusted p", "detectable",
@@ -118,16 +118,16 @@ class Comparison:
         for one in self.stops:
             yield (
                 f"| {one.name}, own end | {show(one.a)} | {show(one.b)} | {_number(one.difference, '+')} | "
-                f"{interval_text(one.decision)} | {verdict(one.decision)} | | | | / {one.clusters} / |"
+                f"{interval_text(one.decision)} | {one.verdict} | | | | / {one.clusters} / |"
             )
 
 
 def run(
     a: Path, b: Path, *, reading: str, caps: Sequence[int | None], secondaries: Sequence[str] | None,
-    intersect: bool, seed: int, graphs: Path | None, as_json: bool,
+    intersect: bool, seed: int, graphs: Path | None, policies: tuple[str | None, str | None], as_json: bool,
 ) -> None:  # fmt: skip
     """Compare two recordings under each cap and print what came of it. Raises InputError."""
-    first, second = arm(a, graphs), arm(b, graphs)
+    first, second = arm(a, graphs, policies[0]), arm(b, graphs, policies[1])
     pairs = pair(first, second, intersect=intersect)
     names = (first.policy, second.policy)
     if first.policy == second.policy:
@@ -143,7 +143,7 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """Read every pair and decide. Raises InputError for a metric or reading that is none."""
     if secondaries is None:
-        secondaries = (*SECONDARIES, *(AT_THE_END if reading == "own-stop" and cap is None else ()))
+        secondaries = _secondaries(reading, cap)
     _check(reading, cap, secondaries)
     prefixes = READINGS[reading]
     read = []
@@ -156,6 +156,12 @@ def compare(
     rows[1:] = [replace(row, adjusted=1.0 if math.isnan(row.p) else next(adjusted)) for row in rows[1:]]
     stops = stop_difference.differences(pairs, seed)
     return Comparison(suite, *names, reading, cap, pairs.told, tuple(rows), stops)
+
+
+def _secondaries(reading: str, cap: int | None) -> tuple[str, ...]:
+    """Where the arms ask as they like, how much they asked belongs beside what they found."""
+    asks = () if reading == "equal-spend" else ("asks",)
+    return (*SECONDARIES, *asks, *(AT_THE_END if reading == "own-stop" and cap is None else ()))
 
 
 def _check(reading: str, cap: int | None, secondaries: Sequence[str]) -> None:
@@ -207,18 +213,6 @@ def _mcnemar(metric: str, by_task: dict[tuple[str, str], list[tuple[float, float
     return statistics.mcnemar(only_a, only_b)
 
 
-def verdict(decision: Decision | None) -> str:
-    """In words: decided and for whom, undecided, or why nothing can be decided."""
-    if decision is None:
-        return "no pair is defined on both sides"
-    degenerate = decision.intervals[0].degenerate
-    if degenerate:
-        return degenerate
-    if not decision.decided:
-        return "undecided"
-    return "decided: A is higher" if decision.intervals[0].low > 0 else "decided: B is higher"
-
-
 def interval_text(decision: Decision | None) -> str:
     """The intervals; several were read where the first came close to zero."""
     if decision is None or decision.intervals[0].degenerate:
@@ -242,5 +236,6 @@ def _row_dict(row: Row) -> dict[str, Any]:
         "clusters": row.clusters,
         "dropped": row.dropped,
         "intervals": intervals,
+        "decided": row.decision is not None and row.decision.decided,
         "verdict": row.verdict,
     }

@@ -1,13 +1,15 @@
 """Two arms side by side: the same tasks under the same rollout seeds, or a refusal that says what differs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval.readings import Read
+from rollout.episode import Episode
 from rollout.graphs import Golds
 from rollout.shards import placed
 from tasks.errors import InputError
+from tasks.strict import closest
 
 Unit = tuple[str, int]
 """(task, rollout seed)."""
@@ -43,59 +45,84 @@ class Pairs:
     told: str
 
 
-def arm(path: Path, graphs: Path | None = None) -> Arm:
-    """Read an arm. Raises InputError for records of several policies, pins or limits, and for none."""
+def arm(path: Path, graphs: Path | None = None, policy: str | None = None) -> Arm:
+    """Read an arm: the episodes of `policy`, which need not be named where there is one alone.
+
+    Raises InputError for records of several policies, pins, limits or pools of a task, and for none.
+    """
     golds = Golds.of(path, graphs)
     reads: dict[Unit, Read] = {}
+    policies: dict[str, None] = {}
     first = None
     for where, episode in placed(path):
+        policies[episode.policy] = None
+        if policy not in (None, episode.policy):
+            continue
         first = first or episode
         for name in ("suite", "policy", "pins", "limits"):
             if getattr(episode, name) != getattr(first, name):
+                mend = "; choose one: --policy-a, --policy-b" if name == "policy" else ""
                 raise InputError(
                     f"{where}: an arm is one policy under one setting, but {name} is {getattr(first, name)} "
-                    f"and {getattr(episode, name)}"
+                    f"and {getattr(episode, name)}{mend}"
                 )
-        reads[episode.task, episode.seed] = Read.of(
-            episode, golds.of_task(episode.suite, episode.task, where)
-        )
+        unit = episode.task, episode.seed
+        if unit in reads:  # an episode that is there twice is read once: this is another
+            raise InputError(
+                f"{where}: task {unit[0]!r} under seed {unit[1]} was played on another pool before; "
+                "compare recordings of one pool"
+            )
+        reads[unit] = Read.of(_bare(episode), golds.of_task(episode.suite, episode.task, where))
+    if first is None and policies:
+        raise InputError(f"{path}: no policy {policy!r} is recorded there; {closest(str(policy), policies)}")
     if first is None:
         raise InputError(f"{path}: no episode is recorded there yet")
     limits = {name: getattr(first.limits, name) for name in ("cap", "max_turns", "k")}
     return Arm(path, first.suite, first.policy, first.pins, limits, reads)
 
 
+def _bare(episode: Episode) -> Episode:
+    """Without the long texts, which no reading reads: both arms are held in memory."""
+    turns = (replace(turn, rationale="", answer="", draft="") for turn in episode.turns)
+    return replace(episode, turns=tuple(turns), draft=replace(episode.draft, text=""))
+
+
 def pair(a: Arm, b: Arm, *, intersect: bool = False) -> Pairs:
     """The units of both arms. Raises InputError for arms that differ, unless asked to intersect them.
 
     The questioner is what is compared: its pin may differ. Under `intersect` units that one side lacks, or
-    whose pools differ, are left out; other differences are told.
+    whose pools or graphs differ, are left out; other differences are told.
     """
     if a.suite != b.suite:
         raise InputError(f"{a.path} is of {a.suite}, {b.path} of {b.suite}; compare arms of one suite")
     shared = sorted(a.reads.keys() & b.reads.keys())
     other_pool = [unit for unit in shared if a.reads[unit].episode.pool != b.reads[unit].episode.pool]
-    differing = list(_differences(a, b, other_pool))
+    other_gold = [unit for unit in shared if a.reads[unit].gold != b.reads[unit].gold]
+    differing = list(_differences(a, b, other_pool, other_gold))
     if differing and not intersect:
         raise InputError(
             f"{a.path} and {b.path} differ in {'; '.join(differing)}. Record them alike, or compare what "
             "they share: --intersect"
         )
-    units = tuple((a.reads[unit], b.reads[unit]) for unit in shared if unit not in set(other_pool))
-    if not units:
+    kept = [unit for unit in shared if unit not in {*other_pool, *other_gold}]
+    if not kept:
         raise InputError(f"{a.path} and {b.path} share no task and seed on one pool; nothing can be compared")
+    units = tuple((a.reads[unit], b.reads[unit]) for unit in kept)
     if not differing:
         return Pairs(units, "")
-    return Pairs(units, f"compared on {len(units)} shared runs; the arms differ in {'; '.join(differing)}")
+    tasks, seeds = (len(set(ids)) for ids in zip(*kept, strict=True))
+    shared_runs = f"{len(kept)} shared runs ({tasks} tasks, {seeds} seeds)"
+    return Pairs(units, f"compared on {shared_runs}; the arms differ in {'; '.join(differing)}")
 
 
-def _differences(a: Arm, b: Arm, other_pool: list[Unit]) -> Iterable[str]:
+def _differences(a: Arm, b: Arm, other_pool: list[Unit], other_gold: list[Unit]) -> Iterable[str]:
     yield from _of_sets("tasks", a.tasks, b.tasks)
     yield from _of_sets("seeds", a.seeds, b.seeds)
     if a.tasks == b.tasks and a.seeds == b.seeds:
         yield from _of_sets("runs", set(a.reads), set(b.reads))
-    if other_pool:
-        yield f"the pools of {len(other_pool)} runs (task {other_pool[0][0]!r})"
+    for name, units in (("pools", other_pool), ("graphs", other_gold)):
+        if units:
+            yield f"the {name} of {len(units)} runs (task {units[0][0]!r})"
     for name in sorted((a.pins.keys() | b.pins.keys()) - {"questioner"}):
         if a.pins.get(name) != b.pins.get(name):
             yield f"{name} ({a.pins.get(name)} and {b.pins.get(name)})"

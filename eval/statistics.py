@@ -55,6 +55,18 @@ class Decision:
         return all(interval.excludes_zero for interval in self.intervals) and len(signs) == 1
 
 
+def verdict(decision: Decision | None) -> str:
+    """In words: decided and for whom, undecided, or why nothing can be decided."""
+    if decision is None:
+        return "no pair is defined on both sides"
+    degenerate = decision.intervals[0].degenerate
+    if degenerate:
+        return degenerate
+    if not decision.decided:
+        return "undecided"
+    return "decided: A is higher" if decision.intervals[0].low > 0 else "decided: B is higher"
+
+
 def cluster_means(values: Iterable[tuple[Hashable, float]]) -> "Floats":
     """The mean of each cluster, sorted: resampling draws positions, so the order moves the endpoints."""
     import numpy as np

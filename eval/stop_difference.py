@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eval import statistics
 from eval.need_metrics import StopCounts
 from eval.pairing import Pairs
-from eval.statistics import Decision, Interval
+from eval.statistics import Decision, Interval, verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +41,11 @@ class StopDifference:
         """A minus B."""
         return math.nan if self.a is None or self.b is None else self.a - self.b
 
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        return verdict(self.decision) if self.decision else "an arm never came to such a decision"
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
         intervals = [[one.low, one.high] for one in self.decision.intervals] if self.decision else []
@@ -48,7 +53,8 @@ class StopDifference:
         decided = self.decision is not None and self.decision.decided
         return {
             "name": self.name, "a": self.a, "b": self.b, "difference": difference,
-            "intervals": intervals, "decided": decided, "clusters": self.clusters,
+            "intervals": intervals, "decided": decided, "verdict": self.verdict,
+            "clusters": self.clusters,
         }  # fmt: skip
 
 

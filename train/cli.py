@@ -110,6 +110,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     compare.add_argument("--secondaries", metavar="M,M", help="metrics beside coverage")
     compare.add_argument("--intersect", action="store_true", help="compare what the two share")
+    for side in ("a", "b"):
+        compare.add_argument(
+            f"--policy-{side}", metavar="NAME", help=f"of {side.upper()}, where it holds several"
+        )
     compare.add_argument("--seed", type=int, default=0, help="of the resampling")
     compare.add_argument("--graphs", type=Path, metavar="FILE", help="default: graphs.jsonl in each folder")
     compare.add_argument("--json", action="store_true", help="one JSON object a comparison")
@@ -183,7 +187,8 @@ def _compare(options: argparse.Namespace) -> None:
     compare.run(
         options.a, options.b, reading=options.reading, caps=[cap and int(cap) for cap in caps],
         secondaries=options.secondaries.split(",") if options.secondaries is not None else None,
-        intersect=options.intersect, seed=options.seed, graphs=options.graphs, as_json=options.json,
+        intersect=options.intersect, seed=options.seed, graphs=options.graphs,
+        policies=(options.policy_a, options.policy_b), as_json=options.json,
     )  # fmt: skip
 
 
