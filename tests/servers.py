@@ -11,13 +11,9 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from rollout.generators.server_command import ENVIRONMENT, arguments
+from rollout.generators.server_command import ENVIRONMENT, ON_A_CPU, arguments
 
-# Chunked prefill under a seed kills an engine on the CPU, see `rollout.generators.vllm`.
-SMALL = (
-    *("--dtype", "float32", "--enforce-eager", "--gpu-memory-utilization", "0.05"),
-    "--no-enable-chunked-prefill",
-)
+SMALL = (*ON_A_CPU, "--enforce-eager", "--gpu-memory-utilization", "0.05")
 START_S = 240.0
 
 

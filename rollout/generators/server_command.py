@@ -8,6 +8,11 @@ from rollout.generators.adapter import PACKED_MODULES, SERVED_MODULES, engine_ra
 ENVIRONMENT = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
 """What a server needs to take adapters while it runs."""
 
+ON_A_CPU = ("--no-enable-chunked-prefill", "--dtype", "float32")
+"""What a server on a CPU needs besides. vLLM rewinds the random numbers of a prompt that it reads in parts,
+which a CPU's generator cannot: the engine dies ("CPU Generator does not use offset"). A CPU that has no
+bfloat16 of its own takes minutes to start with it."""
+
 
 def arguments(
     model: str,
@@ -38,7 +43,7 @@ def arguments(
 
 
 def command(port: int, found: list[str]) -> str:
-    """One line for a shell: start a server on `port` with these arguments."""
+    """One line for a shell: start a server on `port` with these arguments; and what a CPU needs besides."""
     variables = [f"{name}={value}" for name, value in ENVIRONMENT.items() if "--enable-lora" in found]
     start = ["python", "-m", "vllm.entrypoints.openai.api_server", "--port", str(port), *found]
-    return " ".join([*variables, shlex.join(start)])
+    return f"{' '.join([*variables, shlex.join(start)])} (on a CPU add {' '.join(ON_A_CPU)})"

@@ -397,6 +397,7 @@ class TestConstruction:
         assert "--model tiny --max-model-len 300 --logprobs-mode processed_logprobs" in said
         assert f"--port {fakes[1].port}" in said
         assert "lora" not in said
+        assert said.endswith("(on a CPU add --no-enable-chunked-prefill --dtype float32)")
 
     def test_too_short(self, make: Any, fakes: list[FakeVllm]) -> None:
         said = self.refused(make, fakes[0], "takes 640 tokens and the job needs 700", max_model_len=700)
