@@ -107,6 +107,7 @@ class Earlier:
 
     questions: tuple[str, ...]
     tokens: int
+    """After the first draft, which a control begins with too."""
 
 
 Runs = Mapping[tuple[str, int], Earlier]
@@ -114,7 +115,9 @@ Runs = Mapping[tuple[str, int], Earlier]
 
 def _earlier(records: Path) -> Runs:
     return {
-        (one.task, one.seed): Earlier(tuple(turn.question for turn in one.turns), one.spent.total)
+        (one.task, one.seed): Earlier(
+            tuple(turn.question for turn in one.turns), one.spent.total - one.draft.spent.total
+        )
         for one in read(records)
     }
 
