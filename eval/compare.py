@@ -144,7 +144,7 @@ def compare(
     """Read every pair and decide. Raises InputError for a metric or reading that is none."""
     if secondaries is None:
         secondaries = _secondaries(reading, cap)
-    _check(reading, cap, secondaries)
+    _check(reading, cap, secondaries, seed)
     prefixes = READINGS[reading]
     read = []
     for one, other in pairs.units:
@@ -164,9 +164,13 @@ def _secondaries(reading: str, cap: int | None) -> tuple[str, ...]:
     return (*SECONDARIES, *asks, *(AT_THE_END if reading == "own-stop" and cap is None else ()))
 
 
-def _check(reading: str, cap: int | None, secondaries: Sequence[str]) -> None:
+def _check(reading: str, cap: int | None, secondaries: Sequence[str], seed: int) -> None:
     if reading not in READINGS:
         raise InputError(f"reading {reading!r} is none; {closest(reading, list(READINGS))}")
+    if seed < 0:
+        raise InputError(f"seed is {seed}; it must be at least 0")
+    if cap is not None and cap < 1:
+        raise InputError(f"cap is {cap}; it must be at least 1")
     for name in secondaries:
         if name not in METRICS:
             raise InputError(f"metric {name!r} is none; {closest(name, list(METRICS))}")

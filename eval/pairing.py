@@ -7,7 +7,7 @@ from pathlib import Path
 from eval.readings import Read
 from rollout.episode import Episode
 from rollout.graphs import Golds
-from rollout.shards import placed
+from rollout.shards import files, placed
 from tasks.errors import InputError
 from tasks.strict import closest
 
@@ -50,6 +50,7 @@ def arm(path: Path, graphs: Path | None = None, policy: str | None = None) -> Ar
 
     Raises InputError for records of several policies, pins, limits or pools of a task, and for none.
     """
+    files(path)  # a path without records is told before the graphs that it lacks
     golds = Golds.of(path, graphs)
     reads: dict[Unit, Read] = {}
     policies: dict[str, None] = {}

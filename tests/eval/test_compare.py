@@ -158,6 +158,8 @@ def test_sides_changed_change_signs_alone(runs: list[tuple[list[list[str]], ...]
         ({"secondaries": ["answer_f1"]}, "own end: read it at own-stop, without a cap"),
         ({"secondaries": ["tokens"], "reading": "own-stop", "cap": 2}, "without a cap"),
         ({"secondaries": ["tokens_per_need"]}, "own end"),
+        ({"seed": -1}, "seed is -1; it must be at least 0"),
+        ({"cap": 0}, "cap is 0; it must be at least 1"),
     ],
 )
 def test_what_cannot_be_read_is_refused(wrong: dict[str, object], told: str) -> None:
@@ -190,6 +192,24 @@ def test_the_command(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[
     assert told.startswith("mini_hops: A = oracle, B = prompted; read at own-stop; differences are A - B\n")
     assert "| answer_em |" in told
     assert "| P(stop given done), own end | 1.000 |" in told
+
+
+def test_the_command_on_one_folder_of_both(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "records").mkdir()
+    for folder in recorded:
+        (shard,) = (folder / "records").glob("*.jsonl")
+        (tmp_path / "records" / f"{folder.name}.jsonl").write_text(shard.read_text())
+    (tmp_path / "graphs.jsonl").write_text((recorded[1] / "graphs.jsonl").read_text())
+    with pytest.raises(SystemExit):
+        main(["compare", str(tmp_path), str(tmp_path)])
+    assert "choose one: --policy-a, --policy-b" in capsys.readouterr().err
+    chosen = ["--policy-a", "oracle", "--policy-b", "prompted"]
+    assert main(["compare", str(tmp_path), str(tmp_path), *chosen, "--json"]) == 0
+    together = capsys.readouterr().out
+    assert main(["compare", *map(str, recorded), "--json"]) == 0
+    assert together == capsys.readouterr().out
 
 
 def test_the_order_of_shards_and_lines_does_not_matter(recorded: tuple[Path, Path], tmp_path: Path) -> None:

@@ -73,8 +73,9 @@ def recorded(folder: Path, *reads: Read, shard: str = "a") -> Path:
     for one in reads:
         file.add(one.episode)
     file.close()
-    golds = {one.gold.task: one.gold for one in reads}
-    (folder / GRAPHS).write_text("".join(json.dumps(gold.to_row()) + "\n" for gold in golds.values()))
+    golds = {one.gold.task: one.gold for one in (RUN_A, *reads)}
+    rows = (gold.to_row() for gold in golds.values())
+    (folder / GRAPHS).write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
 
 
@@ -101,6 +102,13 @@ def test_one_setting_and_one_pool_of_a_task(tmp_path: Path) -> None:
     wide = dataclasses.replace(RUN_B.episode, limits=Limits(cap=16))
     with pytest.raises(InputError, match="row 2: an arm is one policy under one setting, but limits is"):
         arm(recorded(tmp_path / "limits", RUN_A, dataclasses.replace(RUN_B, episode=wide)))
+
+
+def test_what_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no records there; give a run folder"):
+        arm(tmp_path / "none")
+    with pytest.raises(InputError, match="no episode is recorded there yet"):
+        arm(recorded(tmp_path))
 
 
 def test_an_episode_that_is_there_twice_is_read_once(tmp_path: Path) -> None:

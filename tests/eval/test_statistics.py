@@ -1,6 +1,7 @@
 import itertools
 import math
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ def test_exhaustive_without_random_numbers(ties: statistics.Ties) -> None:
     assert np.quantile(every, (0.025, 0.975)).tolist() == pytest.approx([-0.022, 0.354])
     assert np.count_nonzero(every < 0.15 - statistics.EQUAL) == 1558
     assert np.count_nonzero(every <= 0.15 + statistics.EQUAL) == 1688
+    assert np.count_nonzero(every <= 0.15) == 1637  # what the tolerance mends
 
 
 def test_the_levels_of_the_ends() -> None:
@@ -38,35 +40,78 @@ def test_the_levels_of_the_ends() -> None:
     assert half == pytest.approx((0.045774, 0.989160), abs=1e-6)
 
 
-def test_on_a_grid_ties_are_common_and_move_an_end_by_a_step_or_two() -> None:
+def test_on_a_grid_ties_are_common_and_move_an_end_by_about_a_step() -> None:
     generator = np.random.default_rng(0)
+    moved = []
     for _ in range(20):
         values = np.sort(np.round(generator.normal(0.1, 0.2, 12) * 20) / 20)
         resampled = resampled_means(values, 4_000, 0)
         strict, half = (interval_of(values, resampled, ties=ties) for ties in ("strict", "half"))
-        steps = 2 * 0.05 / values.size
-        assert abs(strict.low - half.low) <= steps + 1e-9
-        assert abs(strict.high - half.high) <= steps + 1e-9
+        assert np.mean(np.abs(resampled - values.mean()) <= statistics.EQUAL) > 0.02
+        step = 0.05 / values.size
+        moved += [(half.low - strict.low) / step, (half.high - strict.high) / step]
+    assert all(-1e-9 <= steps <= 2 + 1e-9 for steps in moved)  # half a tie more below: both ends go up
+    assert np.median(moved) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("ties", ["strict", "half"])
 @pytest.mark.parametrize(
-    ("resamples", "seed", "interval"),
+    ("values", "resamples", "seed", "interval"),
     [
-        (10_000, 0, (0.0591, 0.1928)),
-        (50_000, 0, (0.0603, 0.1956)),
-        (50_000, 1, (0.0605, 0.1955)),
-        (50_000, 2, (0.0597, 0.1960)),
+        (SCIPY, 10_000, 0, (0.0591, 0.1928)),
+        (SCIPY, 50_000, 0, (0.0603, 0.1956)),
+        (SCIPY, 50_000, 1, (0.0605, 0.1955)),
+        (SCIPY, 50_000, 2, (0.0597, 0.1960)),
+        (sorted(SCIPY), 10_000, 0, (0.0607, 0.1954)),
+        (sorted(SCIPY), 50_000, 0, (0.0605, 0.1957)),
+        (sorted(SCIPY), 50_000, 1, (0.0602, 0.1948)),
+        (sorted(SCIPY), 50_000, 2, (0.0603, 0.1954)),
     ],
 )
-def test_scipy_with_its_own_draws(resamples: int, seed: int, interval: tuple[float, float]) -> None:
-    """The guide's scipy figures, and ours from the same resamples."""
-    values = np.array(SCIPY)
-    theirs = scipy.stats.bootstrap(
+def test_scipy_with_its_own_draws(
+    values: list[float], resamples: int, seed: int, interval: tuple[float, float], ties: statistics.Ties
+) -> None:
+    """The guide's scipy figures, and ours from the same resamples under either rule for ties."""
+    theirs = by_scipy(np.array(values), resamples, seed)
+    assert tuple(theirs.confidence_interval) == pytest.approx(interval, abs=6e-5)
+    ours = interval_of(np.array(values), theirs.bootstrap_distribution, ties=ties)
+    assert (ours.low, ours.high) == pytest.approx(tuple(theirs.confidence_interval), abs=1e-5)
+
+
+def test_the_bias_of_the_checked_values() -> None:
+    for values, strict, half in ((SCIPY, -0.0060, -0.0059), (sorted(SCIPY), 0.0148, 0.0148)):
+        away = by_scipy(np.array(values), 10_000, 0).bootstrap_distribution - 0.123825
+        below = np.mean(away < -statistics.EQUAL)
+        tied = np.mean(np.abs(away) <= statistics.EQUAL)
+        assert statistics._quantile(below) == pytest.approx(strict, abs=6e-5)
+        assert statistics._quantile(below + tied / 2) == pytest.approx(half, abs=6e-5)
+    leaving = (np.sum(SCIPY) - np.array(SCIPY)) / 23
+    assert statistics._acceleration(leaving) == pytest.approx(0.013666, abs=1e-6)
+
+
+def test_close_to_zero_the_order_of_the_units_decides_whether_to_read_again() -> None:
+    """Minus .05: the end lies at .0091 as given and at .0107 sorted; 50,000 resamples decide either way."""
+    near = np.array(SCIPY) - 0.05
+    lows = [by_scipy(x, 10_000, 0).confidence_interval.low for x in (near, np.sort(near))]
+    assert lows == pytest.approx([0.0091, 0.0107], abs=6e-5)
+    assert lows[0] < statistics.NEAR_ZERO < lows[1]
+    for seed in statistics.REREAD_SEEDS:
+        again = by_scipy(near, 50_000, seed).confidence_interval
+        assert 0.00975 < again.low < 0.01055
+    assert all(decide(np.sort(near), seed).decided for seed in range(8))
+
+
+def by_scipy(values: "np.ndarray[Any, Any]", resamples: int, seed: int) -> Any:
+    return scipy.stats.bootstrap(
         (values,), np.mean, n_resamples=resamples, method="BCa", rng=np.random.default_rng(seed)
     )
-    assert tuple(theirs.confidence_interval) == pytest.approx(interval, abs=6e-5)
-    ours = interval_of(values, theirs.bootstrap_distribution, ties="half")
-    assert (ours.low, ours.high) == pytest.approx(tuple(theirs.confidence_interval), abs=1e-5)
+
+
+@pytest.mark.parametrize("resamples", [10_000, 50_000])
+def test_a_fresh_generator(resamples: int) -> None:
+    found = bca(np.sort(SCIPY), resamples, 12345)
+    error = 0.003 if resamples == 50_000 else 0.005
+    assert (found.low, found.high) == pytest.approx((0.0601, 0.1956), abs=error)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -74,18 +119,6 @@ def test_the_checked_values(seed: int) -> None:
     found = bca(cluster_means((i, value) for i, value in enumerate(SCIPY)), 50_000, seed)
     assert found.estimate == pytest.approx(0.123825)
     assert (found.low, found.high) == pytest.approx((0.0601, 0.1956), abs=0.003)
-
-
-@pytest.mark.parametrize("ties", ["strict", "half"])
-def test_scipy_on_the_same_resamples(ties: statistics.Ties) -> None:
-    values = np.array(SCIPY)
-    theirs = scipy.stats.bootstrap(
-        (values,), np.mean, n_resamples=10_000, method="BCa", rng=np.random.default_rng(0)
-    )
-    ours = interval_of(values, theirs.bootstrap_distribution, ties=ties)
-    assert (ours.low, ours.high) == pytest.approx(
-        tuple(theirs.confidence_interval), abs=1e-5 if ties == "half" else 1e-3
-    )
 
 
 def test_scipy_on_many_data_sets() -> None:
@@ -171,11 +204,24 @@ def test_degenerate_data_answer_in_words(means: list[float], said: str) -> None:
 
 
 def test_sign_flips() -> None:
-    assert statistics.sign_flip([0.20, 0.05, -0.10, 0.30, 0.15, 0.40, -0.05, 0.10]) == 22 / 256
+    eight = [0.20, 0.05, -0.10, 0.30, 0.15, 0.40, -0.05, 0.10]
+    assert statistics.sign_flip(eight) == 22 / 256 == pytest.approx(0.0859, abs=5e-5)
+    scipys = scipy.stats.permutation_test((eight,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert statistics.sign_flip(eight) == pytest.approx(scipys.pvalue)
+    signs = itertools.product((1, -1), repeat=8)
+    naive = sum(abs(sum(s * x for s, x in zip(one, eight, strict=True))) >= abs(sum(eight)) for one in signs)
+    assert naive == 20  # what the tolerance mends
     long = statistics.sign_flip(SCIPY)
     assert long == statistics.sign_flip(SCIPY)
     assert long < 0.01
     assert math.isnan(statistics.sign_flip([]))
+
+
+def test_sampled_sign_flips_count_the_observed_one() -> None:
+    """No flip of 40 equal signs is likely to be met: p is one of so many, never 0."""
+    assert statistics.sign_flip([1.0 + i / 100 for i in range(40)], resamples=999) == 1 / 1000
+    half = [1.0, -1.0] * 10
+    assert statistics.sign_flip(half) == 1.0
 
 
 def test_other_worked_numbers() -> None:
@@ -184,6 +230,7 @@ def test_other_worked_numbers() -> None:
     assert statistics.benjamini_hochberg([0.001, 0.012, 0.03, 0.2]) == pytest.approx(
         [0.004, 0.024, 0.04, 0.2]
     )
+    assert sum(p <= 0.05 for p in statistics.benjamini_hochberg([0.001, 0.012, 0.03, 0.2])) == 3
     assert statistics.benjamini_hochberg([0.2, 0.001, 0.03, 0.012]) == pytest.approx(
         [0.2, 0.004, 0.04, 0.024]
     )
