@@ -40,11 +40,13 @@ async def converse(
     sampling: Sampling,
     concurrency: int = 64,
     on_done: OnDone | None = None,
+    on_turn: Callable[[], None] | None = None,
 ) -> list[Dialogue]:
     """One dialogue for each start, in order, at most `concurrency` at a time.
 
     `sampling.max_new_tokens` bounds all that follows a prompt: the model's turns and the replies between.
-    The first failure (generator, environment, `on_done`) ends all dialogues and is raised as it is.
+    `on_turn` is called after each of the model's turns, in any dialogue. The first failure (generator,
+    environment, `on_done`, `on_turn`) ends all dialogues and is raised as it is.
     """
     if starts and concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; it must be at least 1")
@@ -53,7 +55,7 @@ async def converse(
 
     async def one(index: int, start: Start) -> Dialogue:
         async with gate:
-            dialogue = await _dialogue(generator, chat, environment, start, sampling)
+            dialogue = await _dialogue(generator, chat, environment, start, sampling, on_turn)
         if on_done is not None:
             on_done(index, dialogue)
         return dialogue
@@ -62,7 +64,12 @@ async def converse(
 
 
 async def _dialogue(
-    generator: Generator, chat: ChatFormat, environment: Environment, start: Start, sampling: Sampling
+    generator: Generator,
+    chat: ChatFormat,
+    environment: Environment,
+    start: Start,
+    sampling: Sampling,
+    on_turn: Callable[[], None] | None,
 ) -> Dialogue:
     dialogue = Dialogue(start.prompt_ids)
     texts: list[str] = []
@@ -71,6 +78,8 @@ async def _dialogue(
         request = Request(dialogue.context, derive(start.seed, len(texts)))
         (turn,) = await generator.generate([request], Sampling(left, sampling.temperature))
         dialogue.add_turn(turn)
+        if on_turn is not None:
+            on_turn()
         texts.append(chat.tokenizer.decode(list(turn.token_ids), skip_special_tokens=True))
         messages = environment.reply(start.task, texts)
         if messages is None:

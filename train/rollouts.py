@@ -9,6 +9,7 @@ client knows their load.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import hashlib
 import os
@@ -186,9 +187,10 @@ class Rollouts:
         from accelerate.utils import broadcast_object_list, gather_object
 
         accelerator = self._trainer.accelerator
-        everyone: list[Wanted] = gather_object(wanted)
-        answers = [self._complete(everyone) if accelerator.is_main_process else None]
-        broadcast_object_list(answers)
+        with contextlib.nullcontext() if accelerator.is_main_process else self.watchdog.waiting():
+            everyone: list[Wanted] = gather_object(wanted)
+            answers = [self._complete(everyone) if accelerator.is_main_process else None]
+            broadcast_object_list(answers)
         first = accelerator.process_index * len(wanted)
         return (answers[0] or [])[first : first + len(wanted)]
 
@@ -199,7 +201,7 @@ class Rollouts:
         if self.environment is not None:
             dialogues = converse(
                 self.generator, self.tokenizer, self.environment, starts, self.sampling,
-                concurrency=len(starts), on_done=self._moved,
+                concurrency=len(starts), on_turn=self.watchdog.beat,
             )  # fmt: skip
             return asyncio.run(dialogues)
         requests = [Request(start.prompt_ids, start.seed) for start in starts]

@@ -30,7 +30,7 @@ class Watchdog:
         self._seconds: dict[str, float] = {}
         self._phase = UPDATE
         self._since = self._moved = time.monotonic()
-        self._told = False
+        self._told = self._waiting = False
         self._stopped = threading.Event()
         if limit is not None:
             threading.Thread(target=self._watch, args=(limit,), name="watchdog", daemon=True).start()
@@ -43,6 +43,16 @@ class Watchdog:
             yield
         finally:
             self._enter(before)
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Another rank works inside; what keeps it is for that rank to tell."""
+        self._waiting = True
+        try:
+            yield
+        finally:
+            self.beat()
+            self._waiting = False
 
     def beat(self) -> None:
         """Something moved."""
@@ -68,7 +78,7 @@ class Watchdog:
     def _watch(self, limit: float) -> None:
         while not self._stopped.wait(min(limit / 4, 30.0)):
             still = time.monotonic() - self._moved
-            if still > limit and not self._told:
+            if still > limit and not self._told and not self._waiting:
                 self._told = True
                 self._tell(still)
 
