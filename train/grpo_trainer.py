@@ -59,8 +59,10 @@ class Trainer(GRPOTrainer):
             batch["advantages"] = batch["advantages"] * weights.to(batch["advantages"].device)
         ratio = batch.get("importance_sampling_ratio")
         if ratio is not None:
-            masked = self.accelerator.gather((ratio == 0).float().mean()).mean().item()
-            self._metrics["train" if self.model.training else "eval"]["sampling/masked_share"].append(masked)
+            mask = batch["completion_mask"] * batch.get("tool_mask", 1)
+            masked, all_ = self.accelerator.gather(masked_of(ratio, mask)[None]).sum(dim=0).tolist()
+            mode = "train" if self.model.training else "eval"
+            self._metrics[mode]["sampling/masked_share"].append(masked / max(all_, 1))
         return batch
 
     def _tokenize_prompts(self, prompts: list[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
@@ -79,3 +81,12 @@ class Trainer(GRPOTrainer):
         """TRL's own; something moved."""
         self.watchdog.beat()
         return super().training_step(*args, **kwargs)
+
+
+def masked_of(ratio: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """(those that the importance correction drops, all): completions for a ratio (B, 1), tokens for (B, T).
+
+    Only what the loss is made of counts: `mask` (B, T) is 0 at padding, replies and cut completions.
+    """
+    trained = mask.bool() if ratio.shape == mask.shape else mask.bool().any(dim=1, keepdim=True)
+    return torch.stack([(trained & (ratio == 0)).sum(), trained.sum()])
