@@ -25,7 +25,7 @@ from random import Random
 from typing import Any
 
 from rollout.gather import gather
-from rollout.generators import Generator, Needs, Request, Sampling, Vllm
+from rollout.generators import GenerationError, Generator, Needs, Request, Sampling, Vllm
 from tasks.errors import InputError
 
 DIALOGUES, CONCURRENCY, MEAN_TURNS = 256, 64, 4
@@ -67,7 +67,7 @@ class Busy:
     _since: float = 0.0
 
     async def turn(self, prompt: list[int], seed: int, length: int) -> list[int]:
-        """The ids of one completion of exactly this length."""
+        """The ids of one completion of exactly this length. Raises GenerationError for any other."""
         if not self._under_way:
             self._since = time.perf_counter()
         self._under_way += 1
@@ -75,6 +75,8 @@ class Busy:
         self._under_way -= 1
         if not self._under_way:
             self.seconds += time.perf_counter() - self._since
+        if len(found.token_ids) != length:
+            raise GenerationError(f"a turn of {len(found.token_ids)} tokens where {length} were asked for")
         return list(found.token_ids)
 
 
@@ -220,7 +222,7 @@ def engine_of(folder: Path, needs: Needs) -> Iterator[Any]:
 
 
 def random_model(shape: dict[str, int], folder: Path) -> Path:
-    """A random Qwen2 of this shape, with a tokenizer that only has to be there."""
+    """A random Qwen2 of this shape, and a tokenizer that only has to be there: no token ends a turn."""
     import torch
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
@@ -229,5 +231,5 @@ def random_model(shape: dict[str, int], folder: Path) -> Path:
     config = Qwen2Config(**shape, tie_word_embeddings=True, bos_token_id=None, eos_token_id=None)
     Qwen2ForCausalLM(config).save_pretrained(folder)
     words = Tokenizer(models.WordLevel({f"w{i}": i for i in range(VOCABULARY)}, unk_token="w0"))
-    PreTrainedTokenizerFast(tokenizer_object=words, unk_token="w0", eos_token="w1").save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=words, unk_token="w0").save_pretrained(folder)
     return folder

@@ -3,11 +3,12 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rollout.generators import Generation, Request, Sampling
+from rollout.generators import Generation, GenerationError, Request, Sampling
 from rollout.generators.scripted import Scripted
 from tasks.errors import InputError
 from train.bench import rollout
@@ -75,6 +76,18 @@ def test_busy_is_the_time_with_something_under_way() -> None:
 
 def test_no_two_prompts_of_a_run_begin_alike() -> None:
     assert len({tuple(rollout.prompt_ids(seed, 4)) for seed in range(500)}) == 500
+
+
+def test_no_token_ends_a_turn_early(tmp_path: Path) -> None:
+    """An end that is drawn among 1024 words would cut one turn in 25."""
+    from transformers import AutoTokenizer, GenerationConfig
+
+    folder = rollout.random_model(TINY, tmp_path)
+    # transformers gives any Qwen2 tokenizer an end of its own: it must be one that the model cannot say.
+    assert AutoTokenizer.from_pretrained(folder).eos_token_id in (None, rollout.VOCABULARY)
+    assert GenerationConfig.from_pretrained(folder).eos_token_id is None
+    with pytest.raises(GenerationError, match="a turn of 1 tokens where 3 were asked for"):
+        asyncio.run(rollout.Busy(Scripted(lambda _: [5])).turn([1], 0, 3))
 
 
 def test_arguments_are_refused() -> None:
