@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,6 +23,15 @@ class Background:
     async def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Wait for it on another loop; if the waiting is cancelled, so is the coroutine."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self.loop))
+
+    @staticmethod
+    async def tell(caller: asyncio.AbstractEventLoop, call: Callable[..., object], *what: object) -> None:
+        """Call `call(*what)` on the loop of a caller that waits; what it raises is raised here."""
+
+        async def called() -> None:
+            call(*what)
+
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(called(), caller))
 
     def stop(self) -> None:
         """End the loop and its thread."""

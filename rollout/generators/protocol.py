@@ -90,7 +90,10 @@ class Generator(Protocol):
     async def generate(
         self, requests: Sequence[Request], sampling: Sampling, on_done: OnDone | None = None
     ) -> list[Generation]:
-        """One completion for each request, in the order of the requests. Raises GenerationError."""
+        """One completion for each request, in the order of the requests.
+
+        Raises GenerationError, and what `on_done` raises: the first failure ends all requests.
+        """
         ...
 
     async def score(self, items: Sequence[Item], on_done: OnScored | None = None) -> list[list[Logprobs]]:

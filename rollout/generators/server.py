@@ -109,7 +109,7 @@ class ServerGenerator:
                 found.token_ids, found.logprobs, found.stop, seconds, found.cached_tokens, version
             )
             if on_done is not None:
-                caller.call_soon_threadsafe(on_done, index, generation)
+                await Background.tell(caller, on_done, index, generation)
             return generation
 
         return await self._wait(gather(one(i, request.prompt_ids) for i, request in enumerate(requests)))
@@ -134,7 +134,7 @@ class ServerGenerator:
         async def one(index: int, item: Item) -> list[Logprobs]:
             found = await gather(continuation(item.context + ids, len(ids)) for ids in item.continuations)
             if on_done is not None:
-                caller.call_soon_threadsafe(on_done, index, found)
+                await Background.tell(caller, on_done, index, found)
             return found
 
         return await self._wait(gather(one(i, item) for i, item in enumerate(items)))

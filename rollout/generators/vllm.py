@@ -96,11 +96,10 @@ class VllmGenerator:
         caller = asyncio.get_running_loop()
 
         async def one(index: int, request: Request) -> Generation:
-            began = time.monotonic()
-            output = await self._ask(request.prompt_ids, self._sampling(request, sampling))
-            generation = self._read(output, time.monotonic() - began)
+            output, seconds = await self._ask(request.prompt_ids, self._sampling(request, sampling))
+            generation = self._read(output, seconds)
             if on_done is not None:
-                caller.call_soon_threadsafe(on_done, index, generation)
+                await Background.tell(caller, on_done, index, generation)
             return generation
 
         return await self._background.wait(gather(one(i, request) for i, request in enumerate(requests)))
@@ -118,14 +117,14 @@ class VllmGenerator:
         )
 
         async def continuation(context: Ids, ids: Ids) -> Logprobs:
-            output = await self._ask(context + ids, parameters)
+            output, _ = await self._ask(context + ids, parameters)
             entries = (output.prompt_logprobs or [])[len(context) :]
             return tuple(float(entry[i].logprob) for entry, i in zip(entries, ids, strict=True) if entry)
 
         async def one(index: int, item: Item) -> list[Logprobs]:
             found = await gather(continuation(item.context, ids) for ids in item.continuations)
             if on_done is not None:
-                caller.call_soon_threadsafe(on_done, index, found)
+                await Background.tell(caller, on_done, index, found)
             return found
 
         return await self._background.wait(gather(one(i, item) for i, item in enumerate(items)))
@@ -160,19 +159,20 @@ class VllmGenerator:
                 await engine.remove_lora(old.lora_int_id)
         self._lora, self.version = new, version
 
-    async def _ask(self, prompt_ids: Ids, parameters: "SamplingParams") -> "RequestOutput":
-        """The finished output of one request, from the engine whose turn it is."""
+    async def _ask(self, prompt_ids: Ids, parameters: "SamplingParams") -> "tuple[RequestOutput, float]":
+        """The finished output of one request, from the engine whose turn it is, and the seconds it took."""
         from vllm.inputs.engine import tokens_input
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
         place = await self._places.enter(prompt_ids)
+        began = time.monotonic()
         try:
             stream = self._engines[place].generate(
                 tokens_input(list(prompt_ids)), parameters, str(next(self._names)), lora_request=self._lora
             )
             async for output in stream:
                 if output.finished:
-                    return output
+                    return output, time.monotonic() - began
         except (EngineDeadError, EngineGenerateError) as error:
             raise GenerationError(f"vLLM engine {place} died (its own log says why): {error}") from error
         finally:

@@ -473,6 +473,19 @@ def test_cancellation_cancels_all(make: Any, fakes: list[FakeVllm]) -> None:
     assert ids(run(generator)) == expected()
 
 
+def test_what_a_callback_raises_ends_the_batch(make: Any, fakes: list[FakeVllm]) -> None:
+    def refuses(index: int, _: Any) -> None:
+        raise LookupError("no room")
+
+    generator = make(concurrency=2)
+    with pytest.raises(LookupError, match="no room"):
+        run(generator, on_done=refuses)
+    assert sum(len(fake.asked) for fake in fakes) < len(REQUESTS)
+    with pytest.raises(LookupError, match="no room"):
+        asyncio.run(generator.score([Item((1, 2), ((3, 4),))], refuses))
+    assert ids(run(generator)) == expected()
+
+
 def test_many_callers_at_once(make: Any) -> None:
     """As dialogues do: each asks for its own next turn."""
     generator = make(concurrency=2)
