@@ -77,20 +77,27 @@ def build(config: Config, task_set: TaskSet, run_dir: RunDir) -> "Trainer":
     dataset = prompts(task_set, tokenizer, arguments.generation_batch_size // arguments.num_generations)
     run_dir.write_json("tasks.json", task_set.counts)
     watchdog = Watchdog(config.watchdog_s, arguments.process_index, run_dir.path)
-    observer = Observer(run_dir, rewards, watchdog.read)
-    source = rollouts.build(config, model, task_set, tokenizer, arguments, watchdog)
-    trainer = Trainer(
-        model=model,
-        args=arguments,
-        processing_class=tokenizer,
-        train_dataset=dataset,
-        reward_funcs=reward_functions(rewards, task_set.tasks, observer.observe),
-        peft_config=lora(config.lora) if config.lora else None,
-        row_weights=row_weights(config, task_set),
-        rollouts=source,
-        watchdog=watchdog,
-    )
-    observer.attach(trainer)
+    source = None
+    try:
+        observer = Observer(run_dir, rewards, watchdog.read)
+        source = rollouts.build(config, model, task_set, tokenizer, arguments, watchdog)
+        trainer = Trainer(
+            model=model,
+            args=arguments,
+            processing_class=tokenizer,
+            train_dataset=dataset,
+            reward_funcs=reward_functions(rewards, task_set.tasks, observer.observe),
+            peft_config=lora(config.lora) if config.lora else None,
+            row_weights=row_weights(config, task_set),
+            rollouts=source,
+            watchdog=watchdog,
+        )
+        observer.attach(trainer)
+    except BaseException:  # nobody else could let go of an engine that runs by now
+        watchdog.stop()
+        if source is not None:
+            source.close()
+        raise
     return trainer
 
 

@@ -196,11 +196,13 @@ def build(
         needs = generators.Needs(config.max_model_len, lora_rank=rank, revision=config.model_revision)
         generator, _ = generators.build(config.generator, model, needs=needs)
     k = config.k if config.k is not None else multi_hop_sources.top_k(suite)
+    seen_by_servers = config.generator.kind == "vllm_server"
+    folder = rollouts.publishing_folder(config.output_dir, arguments.process_index, seen_by_servers)
     source = EpisodeRollouts(
         generator, tasks.tasks, tokenizer,
         Frozen(built.roles.drafter, built.roles.answerer, Limits(config.cap, config.max_turns, k)),
         config.reward, generators.Sampling(arguments.max_completion_length, arguments.temperature),
-        config.seed, rollouts.publishing_folder(config.output_dir, arguments.process_index), watchdog,
+        config.seed, folder, watchdog,
     )  # fmt: skip
     questions = {
         "prompt": [one.question.text for one in tasks.tasks],

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import dataclasses
 import hashlib
+import logging
 import os
 import shutil
 from collections.abc import Sequence
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
 
     from train.grpo_trainer import Trainer
 
+logger = logging.getLogger(__name__)
+
 _MEMORY = Path("/dev/shm")
+ASSUMED_ADAPTER = 2**30
+"""Bytes of an adapter where the model's shape is not known."""
 
 Wanted = tuple[int, int]
 """A completion to make: the row of the training set, and its seed."""
@@ -60,6 +65,7 @@ def build(
     ids = [tuple(tasks.prompt.prompt_ids(task, tokenizer)) for task in task_set.tasks]
     environment = environments.build(config.environment) if config.environment else None
     central = section.kind == "vllm_server"
+    folder = publishing_folder(config.output_dir, arguments.process_index, central, needed=_needed(config))
     generator = None
     if not central or arguments.process_index == 0:
         needs = Needs(
@@ -77,20 +83,41 @@ def build(
         environment,
         Sampling(arguments.max_completion_length, arguments.temperature),
         config.seed,
-        publishing_folder(config.output_dir, arguments.process_index, shared=central),
+        folder,
         watchdog,
         central=central,
     )
 
 
-def publishing_folder(output_dir: Path, rank: int, shared: bool = False) -> Path:
-    """Where adapters are published: in memory, or where the servers see them too."""
+def publishing_folder(output_dir: Path, rank: int, shared: bool = False, needed: int = 0) -> Path:
+    """Where adapters are published: in memory if `needed` bytes are free, or where servers see them too."""
+    beside = output_dir.absolute() / "published"
     if shared:
-        return output_dir.absolute() / "published"
-    if not os.access(_MEMORY, os.W_OK):
-        return output_dir.absolute() / "published" / f"rank{rank}"
+        return beside
     name = hashlib.sha256(str(output_dir.absolute()).encode()).hexdigest()[:12]
-    return _MEMORY / f"askrl-{name}-rank{rank}"
+    folder = _MEMORY / f"askrl-{name}-rank{rank}"
+    if not os.access(_MEMORY, os.W_OK):
+        return beside / f"rank{rank}"
+    shutil.rmtree(folder, ignore_errors=True)  # what a killed run left takes room as well
+    free = shutil.disk_usage(_MEMORY).free
+    if free < needed:
+        logger.warning(
+            "%s has %d MiB free and adapters need %d: they are published under %s, on disk",
+            _MEMORY, free // 2**20, needed // 2**20, beside,
+        )  # fmt: skip
+        return beside / f"rank{rank}"
+    return folder
+
+
+def _needed(config: Config) -> int:
+    """Bytes of the adapters that the ranks of this machine publish: the new one comes before the old goes."""
+    from train.check.shapes import shape_of
+
+    if config.lora is None:
+        return 0
+    shape = shape_of(config.model)
+    one = 4 * shape.adapter_parameters(config.lora.r, config.lora.targets) if shape else ASSUMED_ADAPTER
+    return 2 * one * int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 class Rollouts:

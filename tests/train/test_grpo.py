@@ -126,3 +126,23 @@ def test_fewer_prompts_than_a_generation_takes_are_repeated(caplog: pytest.LogCa
 def test_what_trl_finds_wrong_is_bad_input(start: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"trainer: .*generation"):
         grpo.run(config(start, tmp_path, {"num_generations": 3}))
+
+
+def test_a_run_that_cannot_be_built_lets_go_of_its_engine(
+    start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+
+    class Source:
+        def close(self) -> None:
+            closed.append("engine")
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no memory left")
+
+    monkeypatch.setattr("train.rollouts.build", lambda *_: Source())
+    monkeypatch.setattr("train.grpo_trainer.Trainer", fails)
+    monkeypatch.setattr("train.watchdog.Watchdog.stop", lambda _: closed.append("watchdog"))
+    with pytest.raises(RuntimeError, match="no memory left"):
+        grpo.run(config(start, tmp_path))
+    assert closed == ["watchdog", "engine"]
