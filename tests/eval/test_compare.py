@@ -70,6 +70,20 @@ def test_seeds_are_averaged_within_a_task_and_tasks_within_a_cluster() -> None:
     assert (row.tasks, row.clusters) == (3, 2)
 
 
+def test_secondaries_are_adjusted_together_and_the_primary_metric_is_not() -> None:
+    """A is ahead in ten of ten tasks: p is 2/1024, or 1 without a difference; undefined takes no part."""
+    a, b = read(["a", ("b", "d1")]), read(["a"])
+    units = [(of_task(a, f"t{i}", 0, f"t{i}"), of_task(b, f"t{i}", 0, f"t{i}")) for i in range(10)]
+    metrics = ["depth_weighted_recall", "deepest", "breadth", "out_of_order"]
+    coverage, recall, deepest, breadth, order = compare(
+        of(*units), "hand", NAMES, "own-stop", secondaries=metrics
+    ).rows
+    assert [row.p for row in (coverage, recall, deepest, breadth)] == [2 / 1024, 2 / 1024, 2 / 1024, 1.0]
+    assert coverage.adjusted is None
+    assert [row.adjusted for row in (recall, deepest, breadth)] == pytest.approx([3 / 1024, 3 / 1024, 1.0])
+    assert (order.verdict, order.adjusted) == ("no pair is defined on both sides", 1.0)
+
+
 def test_pairs_that_are_undefined_on_one_side_are_dropped_and_counted() -> None:
     row = compare(
         of((RUN_A, RUN_B), (RUN_A, read(C.turns))), "hand", NAMES, secondaries=["out_of_order"]

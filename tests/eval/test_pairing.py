@@ -59,6 +59,24 @@ def test_arms_that_differ_are_refused_with_what_differs_unless_intersected() -> 
     assert pair(one, questioner).told == ""
 
 
+def test_what_cannot_be_paired_is_left_out_of_an_intersection() -> None:
+    t1, t2 = of_task(RUN_A, "t1", 0, "t1"), of_task(RUN_A, "t2", 0, "t2")
+    other_graph = dataclasses.replace(t1, gold=RUN_B.gold)
+    other_pool = dataclasses.replace(t1, episode=dataclasses.replace(t1.episode, pool="other"))
+    for one in (other_graph, other_pool):
+        found = pair(arm_of(t1, t2), arm_of(one, t2), intersect=True)
+        assert [a.episode.task for a, _ in found.units] == ["t2"]
+
+
+def test_a_run_that_is_missing_is_told_as_such_only_where_tasks_and_seeds_agree() -> None:
+    runs = [of_task(RUN_A, f"t{i}", seed, f"t{i}") for i in (1, 2) for seed in (0, 1)]
+    with pytest.raises(InputError, match=r"differ in runs: 1 only in A \(\('t2', 1\)\)\."):
+        pair(arm_of(*runs), arm_of(*runs[:3]))
+    with pytest.raises(InputError) as caught:
+        pair(arm_of(*runs), arm_of(*runs[:2]))
+    assert "runs:" not in str(caught.value)
+
+
 def test_one_task_under_another_seed_each_is_no_pair() -> None:
     one, other = arm_of(of_task(RUN_A, "t1", 0, "t1")), arm_of(of_task(RUN_A, "t1", 1, "t1"))
     with pytest.raises(InputError, match="share no task and seed"):

@@ -8,7 +8,16 @@ import pytest
 import scipy.stats
 
 from eval import statistics
-from eval.statistics import bca, bca_levels, cluster_means, decide, interval_of, resampled_means
+from eval.statistics import (
+    Decision,
+    Interval,
+    bca,
+    bca_levels,
+    cluster_means,
+    decide,
+    interval_of,
+    resampled_means,
+)
 
 SCIPY = [
     0.2113, 0.0471, -0.0932, 0.3074, 0.0058, 0.1489, 0.4217, -0.0516, 0.1023, 0.2541, 0.0119, 0.3527, 0.0634,
@@ -191,6 +200,14 @@ def test_the_reread_rule() -> None:
     assert (undecided.intervals[0].low, undecided.intervals[0].high) == pytest.approx(
         (-0.006, 0.130), abs=0.003
     )
+
+
+def test_intervals_on_both_sides_of_zero_decide_nothing() -> None:
+    above, below = Interval(0.1, 0.05, 0.15), Interval(0.1, -0.15, -0.05)
+    assert Decision((above, above)).decided
+    assert Decision((below, below)).decided
+    assert not Decision((above, below)).decided
+    assert not Decision((above, Interval(0.1, -0.05, 0.15))).decided
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,8 @@ def test_what_cannot_be_resampled_is_said() -> None:
     one = np.array([[1, 2, 0, 2]], dtype=float)
     assert _decide(one, 0).intervals[0].degenerate == "1 clusters: an interval takes at least two"
     rare = np.array([[1, 1, 0, 1], *[[0, 0, 0, 1]] * 5], dtype=float)
+    twice = np.array([*[[1, 1, 0, 1]] * 2, *[[0, 0, 0, 1]] * 8], dtype=float)  # .107 of resamples lack both
+    assert _decide(twice, 0).intervals[0].degenerate == "too few clusters with such a decision"
     found = _decide(rare, 0)
     assert found.intervals[0].degenerate == "too few clusters with such a decision"
     assert not found.decided
