@@ -96,6 +96,18 @@ def _state_faults(checkpoint: Path) -> Iterator[str]:
     random = sorted(checkpoint.glob("rng_state*.pth"))
     if not random:
         yield "rng_state.pth: missing"
+    yield from _rank_faults([file.name for file in random])
     for file in (*optimizers, *([schedule] if schedule.is_file() else []), *random):
         if told := zip_fault(file):
             yield f"{file.relative_to(checkpoint)}: {told}"
+
+
+def _rank_faults(names: list[str]) -> Iterator[str]:
+    """Files of random numbers that must be there because those of other ranks are: `rng_state_0.pth`, 1, …
+
+    A file with a number is one of at least two.
+    """
+    ranks = {int(found[1]) for name in names if (found := re.fullmatch(r"rng_state_(\d+)\.pth", name))}
+    for rank in range(max(2, max(ranks) + 1) if ranks else 0):
+        if rank not in ranks:
+            yield f"rng_state_{rank}.pth: missing"

@@ -59,12 +59,21 @@ class Config:
             raise InputError("seeds: give each seed once, at least one")
 
     def preflight(self, world: int) -> None:
-        """Raise `InputError`, naming the step, for one whose recipe or overrides are wrong."""
+        """Raise `InputError` for a launcher around the chain, and for a step that is wrong."""
         if world > 1:
             raise InputError(
                 "train.pipeline starts its steps itself: run it without a launcher, and name one in the "
                 "steps that need it (launch:)"
             )
+        self._check_steps()
+
+    def report(self, world: int) -> Iterator[tuple[str, list[str]]]:
+        """What `askrl check` tells, as (title, lines); steps have launchers of their own."""
+        self._check_steps()
+        yield "steps", [f"{name}: {step.recipe.name}" for name, step in steps_of(self).items()]
+
+    def _check_steps(self) -> None:
+        """Raise `InputError`, naming the step, for one whose recipe or overrides are wrong."""
         steps = steps_of(self)
         # Outputs are not there yet: a folder that is stands for them.
         places = {**dict.fromkeys(steps, self.recipes), "seed": self.seeds[0]}

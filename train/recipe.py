@@ -16,6 +16,7 @@ import os
 import pkgutil
 import re
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,15 +153,24 @@ def _job_names() -> Iterator[str]:
 
 
 def _import(name: str) -> ModuleType | None:
-    """The module, or None if there is none of this name; other failures of the import raise as they are."""
+    """The module, or None if there is none of this name. Raises InputError when it fails as it is imported."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             return None
-        raise
+        raise _cannot_import(name, error) from error
     except SystemExit as error:  # or the command would end as if all were well
         raise InputError(f"job {name} cannot be imported: it ends the process ({error})") from error
+    except Exception as error:  # whatever a module of the user's does
+        raise _cannot_import(name, error) from error
+
+
+def _cannot_import(name: str, error: Exception) -> InputError:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return InputError(
+        f"job {name} cannot be imported: {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+    )
 
 
 def _rewards(entries: list[Any], where: str) -> list[dict[str, Any]]:

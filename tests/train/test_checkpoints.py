@@ -51,6 +51,13 @@ def test_each_rank_has_random_numbers_of_its_own(tmp_path: Path) -> None:
     assert is_complete(place)
     cut(place / "rng_state_1.pth")
     assert fault(place) == "rng_state_1.pth: cut off"
+    (place / "rng_state_1.pth").unlink()
+    assert fault(place) == "rng_state_1.pth: missing"  # one rank alone writes a file without a number
+    torch_zip(place / "rng_state_10.pth")
+    for rank in range(1, 10):
+        assert fault(place) == f"rng_state_{rank}.pth: missing"
+        torch_zip(place / f"rng_state_{rank}.pth")
+    assert is_complete(place)
 
 
 def test_deepspeed_keeps_optimizer_and_schedule_in_a_folder(tmp_path: Path) -> None:

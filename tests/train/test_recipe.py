@@ -76,8 +76,26 @@ def test_the_job_must_be_one(folder: Folder) -> None:
 
 def test_a_module_that_a_job_cannot_import_is_not_taken_for_a_missing_job(folder: Folder) -> None:
     folder.write(f"{folder.job}_b.py", "import no_such_module_at_all\n")
-    with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
-        load(folder.recipe(head=f"job: {folder.job}_b\n"))
+    said = refusal(folder.recipe(head=f"job: {folder.job}_b\n"))
+    assert f"job {folder.job}_b cannot be imported: ModuleNotFoundError: No module named" in said
+    assert "no_such_module_at_all" in said
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("x = 1\ny = [][x]\n", "IndexError: list index out of range"),
+        ("x = 1\nraise InputError('?')\n", "NameError: name 'InputError'"),
+        ("x = 1\ndef (\n", "SyntaxError: invalid syntax"),
+    ],
+)
+def test_a_job_that_fails_as_it_is_imported_is_named_with_its_place(
+    folder: Folder, body: str, said: str
+) -> None:
+    folder.write(f"{folder.job}_c.py", body)
+    found = refusal(folder.recipe(head=f"job: {folder.job}_c\n"))
+    assert f"job {folder.job}_c cannot be imported: {said}" in found
+    assert f"{folder.job}_c.py" in found
 
 
 def test_files_that_are_no_recipes(folder: Folder) -> None:

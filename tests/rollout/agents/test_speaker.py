@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rollout.agents.protocol import State
 from rollout.agents.questioner import MOVE_SCHEMA, ModelQuestioner
@@ -80,6 +82,19 @@ def test_what_is_said_comes_without_thoughts_and_marks(qwen_tokenizer: "PreTrain
         assert found.text == said
         assert found.spent.new == len(qwen_tokenizer(text)["input_ids"]) + 1
         assert found.spent.prompt == len(speaker(qwen_tokenizer, "").prompt_ids("Who?"))
+
+
+@given(data=st.data())
+def test_no_tokens_raise(data: st.DataObject, qwen_tokenizer: "PreTrainedTokenizerBase") -> None:
+    pieces = st.sampled_from(
+        ("<think>", "</think>", "<|channel|>", "final", "<|message|>", "Tom", "<|im_end|>")
+    )
+    ids = st.integers(0, len(qwen_tokenizer) - 1)
+    drawn = data.draw(
+        st.lists(ids.map(lambda one: [one]) | pieces.map(lambda one: qwen_tokenizer(one)["input_ids"]))
+    )
+    found = speaker(qwen_tokenizer, "").spoken([one for part in drawn for one in part])
+    assert found == found.strip()
 
 
 def test_thoughts_that_the_prompt_opens_are_cut(qwen_tokenizer: "PreTrainedTokenizerBase") -> None:
