@@ -103,7 +103,7 @@ def _state_faults(checkpoint: Path) -> Iterator[str]:
 
 
 def _rank_faults(names: list[str]) -> Iterator[str]:
-    """Files of random numbers that must be there because those of other ranks are: `rng_state_0.pth`, 1, …
+    """Files of random numbers that must be there because those of other ranks are (`rng_state_N.pth`).
 
     A file with a number is one of at least two.
     """

@@ -153,7 +153,7 @@ def _job_names() -> Iterator[str]:
 
 
 def _import(name: str) -> ModuleType | None:
-    """The module, or None if there is none of this name. Raises InputError when it fails as it is imported."""
+    """The module, or None if there is none of this name. Raises InputError when importing it fails."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
