@@ -15,7 +15,6 @@ from rollout.generators import Generation, GenerationError, Item, Needs, Request
 from rollout.generators.server import ServerGenerator
 from tasks.errors import InputError
 from tests.rollout.generators.fake_vllm import MODEL, STOP, FakeVllm, Reply, answer, error, tokens
-from tests.train.checkpoint_files import safetensors
 
 SAMPLING = Sampling(6)
 REQUESTS = [Request((1, 2, 3 + i % 5), seed) for i, seed in enumerate(range(60))]
@@ -88,7 +87,7 @@ def adapter(folder: Path, rank: int = 8, weights: bytes = b"weights", **change: 
     folder.mkdir()
     config = {"peft_type": "LORA", "r": rank, "lora_alpha": 8, "target_modules": ["q_proj"], **change}
     (folder / "adapter_config.json").write_text(json.dumps(config))
-    safetensors(folder / "adapter_model.safetensors", weights)
+    (folder / "adapter_model.safetensors").write_bytes(weights)
     return folder
 
 

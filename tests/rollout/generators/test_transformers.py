@@ -144,43 +144,6 @@ def test_a_folder_that_is_no_model_is_one_clear_error(tmp_path: Path) -> None:
         build(Transformers(), str(tmp_path))
 
 
-def test_an_adapter_that_does_not_load_is_one_clear_error(tiny_qwen: Path, tmp_path: Path) -> None:
-    """PEFT, torch and safetensors each fail in a way of their own."""
-    from peft import IA3Config, LoraConfig, get_peft_model
-    from transformers import AutoModelForCausalLM
-
-    def save(name: str, config: Any) -> Path:
-        model = get_peft_model(AutoModelForCausalLM.from_pretrained(tiny_qwen), config)
-        model.save_pretrained(tmp_path / name)
-        return tmp_path / name
-
-    def refused(folder: Path) -> str:
-        with pytest.raises(InputError) as caught:
-            build(Transformers(), str(tiny_qwen), folder)
-        assert str(folder) in str(caught.value)
-        assert "\n" not in str(caught.value)
-        return str(caught.value)
-
-    lora = save("lora", LoraConfig(r=4, target_modules=["q_proj"]))
-    file, settings = lora / "adapter_model.safetensors", lora / "adapter_config.json"
-    whole, written = file.read_bytes(), settings.read_text()
-    file.write_bytes(whole[:-50])
-    assert "weights are broken" in refused(lora)
-    file.write_bytes(whole)
-    for content in (
-        written.replace('"r": 4', '"r": 8'),  # weights of another size
-        written.replace('"q_proj"', '"no_such_layer"'),
-        written.replace('"LORA"', '"NO_SUCH_KIND"'),
-        written.replace('"r": 4', '"r": "four"'),
-        "[]",
-        "{",
-    ):
-        settings.write_text(content)
-        assert "cannot be loaded" in refused(lora)
-    ia3 = save("ia3", IA3Config(target_modules=["k_proj"], feedforward_modules=[]))
-    assert run(build(Transformers(), str(tiny_qwen), ia3)[0], [Request((5,))], Sampling(2))  # is no LoRA
-
-
 def test_the_fingerprint_follows_the_files(tmp_path: Path) -> None:
     from rollout.generators.checkpoint import fingerprint
 
