@@ -5,10 +5,10 @@ pairs of all seeds together: every seed has tasks of its own, so they are cluste
 """
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 from eval.arm_readings import ArmReadings, figure
@@ -128,11 +128,8 @@ def _spread(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return show(None)
-    mean = math.fsum(known) / len(known)
-    if len(known) < 2:
-        return show(mean)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1))
-    return f"{mean:.3f} ± {spread:.3f}"
+    spread = f" ± {stdev(known):.3f}" if len(known) > 1 else ""
+    return show(fmean(known)) + spread
 
 
 def _differences(comparisons: Sequence[Comparison]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from rollout.append import append
 from rollout.episode import Episode
 from tasks.errors import InputError
 
@@ -45,10 +46,7 @@ def lines(file: Path) -> Iterator[tuple[str, bytes]]:
 def keyed(file: Path) -> Iterator[tuple[str, bytes]]:
     """(key, line) of each record in a file, not parsed. Raises InputError for a line that is no record."""
     for where, line in lines(file):
-        found = _KEY.match(line)
-        if found is None:
-            raise InputError(f"{where}: not a record; remove the row, it is made again")
-        yield found[1].decode(), line
+        yield _key(line, where), line
 
 
 def read(path: Path) -> Iterator[Episode]:
@@ -62,9 +60,17 @@ def placed(path: Path) -> Iterator[tuple[str, Episode]]:
     for file in files(path):
         for where, line in lines(file):
             episode = Episode.from_line(line, where)
-            if episode.key not in seen:
-                seen.add(episode.key)
+            if (key := _key(line, where)) not in seen:
+                seen.add(key)
                 yield where, episode
+
+
+def _key(line: bytes, where: str) -> str:
+    """The key that stands in a line, which is that of the record's content."""
+    found = _KEY.match(line)
+    if found is None:
+        raise InputError(f"{where}: not a record; remove the row, it is made again")
+    return found[1].decode()
 
 
 class Recordable(Protocol):
@@ -96,13 +102,7 @@ class Shard:
 
     def add(self, record: Recordable) -> None:
         """Append a record; once this returns, a kill of this process cannot take it back."""
-        line = json.dumps(record.to_row()).encode() + b"\n"
-        try:
-            written = self._handle.write(line)
-        except OSError as error:
-            raise InputError(f"{self.file}: cannot be written ({error.strerror})") from None
-        if written != len(line):
-            raise InputError(f"{self.file}: the disk is full; make room, then start again to go on")
+        append(self._handle, json.dumps(record.to_row()).encode() + b"\n")
 
     def close(self) -> None:
         """Let others have the file."""

@@ -16,12 +16,12 @@ from rollout.agents import Reply, Roles, State, mini
 from rollout.episode import Limits, Pool, Stage, play
 from tasks import mini_hops
 from tasks.move import STOP_TEXT, Ask, spell
+from train import word_level
 from train.warm_start import Example, Shape, imitate, kept
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
-CONTROL = ("<pad>", "<unk>", "<|user|>", "<|assistant|>", "<|end|>")
 ASK_OPEN, ASK_CLOSE = spell(Ask("\n")).split("\\n")
 """What the one spelling of an ASK has around its question."""
 PROMPT_WORDS = "task evidence draft history next not here".split()
@@ -50,31 +50,12 @@ class WarmStart(Shape):
 
 def tokenizer() -> "PreTrainedTokenizerFast":
     """Word-level; a STOP is one token, an ASK its question between two."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
+    from tokenizers import pre_tokenizers
 
+    words = [*mini_hops.GLUE, *mini_hops.RELATIONS, *mini_hops.NAMES, *PROMPT_WORDS]
+    glue = [(f"{ASK_OPEN} ", ASK_OPEN), (f" {ASK_CLOSE}", ASK_CLOSE)]
     moves = (ASK_OPEN, ASK_CLOSE, STOP_TEXT)
-    words = dict.fromkeys(
-        [*CONTROL, *moves, *mini_hops.GLUE, *mini_hops.RELATIONS, *mini_hops.NAMES, *PROMPT_WORDS]
-    )
-    inner = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    inner.decoder = decoders.Sequence(
-        [
-            decoders.WordPiece(prefix="##", cleanup=False),
-            decoders.Fuse(),
-            decoders.Replace(f"{ASK_OPEN} ", ASK_OPEN),
-            decoders.Replace(f" {ASK_CLOSE}", ASK_CLOSE),
-        ]
-    )
-    inner.add_tokens([AddedToken(move, normalized=False) for move in moves])
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=inner, pad_token="<pad>", unk_token="<unk>", eos_token="<|end|>",
-        additional_special_tokens=["<|user|>", "<|assistant|>"], clean_up_tokenization_spaces=False,
-        padding_side="left",
-    )  # fmt: skip
-    fast.chat_template = CHAT_TEMPLATE
-    return fast
+    return word_level.tokenizer(words, moves, pre_tokenizers.WhitespaceSplit(), glue, CHAT_TEMPLATE)
 
 
 def demonstrations(recipe: WarmStart) -> list[tuple[str, str]]:
@@ -102,7 +83,7 @@ def demonstrations(recipe: WarmStart) -> list[tuple[str, str]]:
 
 def build(recipe: WarmStart, cache: Path | None = None) -> Path:
     """Folder of the warm-started model; made on first use, in a cache keyed by content."""
-    return kept("mini_hops", recipe, warm_start, (sys.modules[__name__], mini, mini_hops), cache)
+    return kept("mini_hops", recipe, warm_start, (sys.modules[__name__], word_level, mini, mini_hops), cache)
 
 
 def warm_start(recipe: WarmStart) -> "tuple[Qwen3ForCausalLM, PreTrainedTokenizerFast]":

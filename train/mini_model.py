@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from tasks import mini
 from tasks.prompt import render_prompt
 from tasks.tool_task import ToolTask
+from train import word_level
 from train.warm_start import Shape, imitate, kept
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 TAGS = ("<reasoning>", "</reasoning>", "<answer>", "</answer>", "<tool_call>", "</tool_call>")
-CONTROL = ("<pad>", "<unk>", "<|user|>", "<|assistant|>", "<|end|>")
 PUNCTUATION = (
     '{"',
     '":"',
@@ -76,36 +76,18 @@ class WarmStart(Shape):
 
 def tokenizer() -> "PreTrainedTokenizerFast":
     """Word-level; decoding gives valid JSON because quotes and underscores swallow the spaces beside them."""
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
+    from tokenizers import Regex, pre_tokenizers
 
-    words = dict.fromkeys(
-        [*CONTROL, *TAGS, *PUNCTUATION, *mini.GLUE, *mini.VERBS, *mini.NOUNS, *mini.PARAMETERS, *mini.FLAGS]
-        + [*mini.WORDS, *mini.NUMBERS, "name", "arguments", "true", "false"]
-    )
-    inner = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.Sequence(
+    words = [*PUNCTUATION, *mini.GLUE, *mini.VERBS, *mini.NOUNS, *mini.PARAMETERS, *mini.FLAGS, *mini.WORDS]
+    words += [*mini.NUMBERS, "name", "arguments", "true", "false"]
+    split = pre_tokenizers.Sequence(
         [
             pre_tokenizers.WhitespaceSplit(),
             pre_tokenizers.Split(Regex(r"[a-z0-9]+|_|[^a-z0-9_]+"), "isolated"),
         ]
     )
     glue = [('" ', '"'), (' "', '"'), (" _ ", "_")]
-    inner.decoder = decoders.Sequence(
-        [
-            decoders.WordPiece(prefix="##", cleanup=False),
-            decoders.Fuse(),
-            *(decoders.Replace(a, b) for a, b in glue),
-        ]
-    )
-    inner.add_tokens([AddedToken(tag, normalized=False) for tag in TAGS])
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=inner, pad_token="<pad>", unk_token="<unk>", eos_token="<|end|>",
-        additional_special_tokens=["<|user|>", "<|assistant|>"], clean_up_tokenization_spaces=False,
-        padding_side="left",
-    )  # fmt: skip
-    fast.chat_template = CHAT_TEMPLATE
-    return fast
+    return word_level.tokenizer(words, TAGS, split, glue, CHAT_TEMPLATE)
 
 
 def demonstration(task: ToolTask, rng: random.Random, eager: float) -> str:
@@ -138,7 +120,7 @@ def demonstration(task: ToolTask, rng: random.Random, eager: float) -> str:
 
 def build(recipe: WarmStart, cache: Path | None = None) -> Path:
     """Folder of the warm-started model; made on first use, in a cache keyed by content."""
-    return kept("mini", recipe, warm_start, (sys.modules[__name__], mini), cache)
+    return kept("mini", recipe, warm_start, (sys.modules[__name__], word_level, mini), cache)
 
 
 def warm_start(recipe: WarmStart) -> "tuple[Qwen3ForCausalLM, PreTrainedTokenizerFast]":

@@ -6,9 +6,10 @@ nothing more: all share the prompt. It starts from the base with a new adapter (
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rewards.consequence.returns import Return
 from rollout import generators
@@ -17,7 +18,7 @@ from rollout.episode import Limits
 from tasks import multi_hop_sources
 from tasks.errors import InputError
 from tasks.multi_hop import MultiHopSet
-from train.grpo_config import Lora
+from train.grpo_config import OURS, Lora
 from train.ranges import check_seed, check_trainer
 from train.trl_fields import Trl, trainer_arguments
 
@@ -25,14 +26,10 @@ if TYPE_CHECKING:
     from train.grpo_trainer import Trainer
     from train.run_dir import RunDir
 
-OURS = {
-    "output_dir": "it stands at the top of the recipe",
-    "seed": "it stands at the top of the recipe",
+REFUSED = {
+    **OURS,
     "reward_weights": "there is one reward",
-    "remove_unused_columns": "the rewards need every column",
-    "resume_from_checkpoint": "an output_dir of the same recipe resumes by itself",
     "eval_strategy": "evaluation is a recording of its own",
-    "model_init_kwargs": "use model, model_revision and dtype at the top of the recipe",
 }
 
 
@@ -52,7 +49,7 @@ class Config:
     """Where the policy starts from; null with `lora` for a new adapter."""
     lora: Lora | None = None
     model_revision: str | None = None
-    dtype: str = "float32"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "float32"
     generator: generators.Config = field(default_factory=generators.Transformers)
     """What plays the policy; `transformers` is the policy itself, in the trainer's process."""
     reward: Return = field(default_factory=Return)
@@ -67,13 +64,11 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for key, reason in OURS.items():
+        for key, reason in REFUSED.items():
             if key in self.trainer:
                 raise InputError(f"trainer.{key} is not for a recipe: {reason}")
         if self.lora is not None and self.adapter is not None:
             raise InputError("give either lora, for a new adapter, or adapter, to go on with one")
-        if self.dtype not in ("auto", "float32", "bfloat16", "float16"):
-            raise InputError(f"dtype is {self.dtype!r}; use auto, float32, bfloat16 or float16")
         if self.trainer.get("beta"):
             raise InputError(
                 "trainer.beta is above 0: the reference would be the base model, not the policy that the "
@@ -154,7 +149,7 @@ def run(config: Config) -> None:
             print(f"{run_dir.path}: this run has finished, nothing is left to do under its recipe")
         return
     run_dir.write_json(lineage.LINEAGE, lineage.lineage(base, config.adapter, tasks.hashes, recipe))
-    trainer, roles = build(config, tasks, model, arguments, run_dir)
+    trainer, engines = build(config, tasks, model, arguments, run_dir)
     try:
         trainer.train(resume_from_checkpoint=str(run_dir.checkpoint) if run_dir.checkpoint else None)
         trainer.save_model()
@@ -162,15 +157,14 @@ def run(config: Config) -> None:
         run_dir.finish(trainer.state.global_step)
         trainer.accelerator.wait_for_everyone()
     finally:
-        trainer.close()
-        roles.close()
+        engines.close()
     trainer.accelerator.end_training()
 
 
 def build(
     config: Config, tasks: MultiHopSet, model: str, arguments: Any, run_dir: "RunDir"
-) -> "tuple[Trainer, Any]":
-    """The trainer, ready to start, and the frozen roles; close both in the end."""
+) -> "tuple[Trainer, ExitStack]":
+    """The trainer, ready to start, and what to close in the end."""
     from datasets import Dataset
 
     from rollout.agents.build import build_roles
@@ -184,42 +178,52 @@ def build(
 
     suite = suite_of(tasks)
     tokenizer = models.tokenizer(model, config.model_revision)
-    watchdog = Watchdog(config.watchdog_s, arguments.process_index, run_dir.path)
-    # The drafter stands for the questioner, which is the policy itself.
-    built = build_roles(
-        config.drafter, config.drafter, config.answerer or config.drafter,
-        word_cap=multi_hop_sources.word_cap(suite), memo_folder=None,
-    )  # fmt: skip
-    generator = None
-    if config.generator.kind != "transformers":
-        rank = config.lora.r if config.lora else stage_models.rank_of(config.adapter)
-        needs = generators.Needs(config.max_model_len, lora_rank=rank, revision=config.model_revision)
-        generator, _ = generators.build(config.generator, model, needs=needs)
     k = config.k if config.k is not None else multi_hop_sources.top_k(suite)
     seen_by_servers = config.generator.kind == "vllm_server"
     folder = rollouts.publishing_folder(config.output_dir, arguments.process_index, seen_by_servers)
-    source = EpisodeRollouts(
-        generator, tasks.tasks, tokenizer,
-        Frozen(built.roles.drafter, built.roles.answerer, Limits(config.cap, config.max_turns, k)),
-        config.reward, generators.Sampling(arguments.max_completion_length, arguments.temperature),
-        config.seed, folder, watchdog,
-    )  # fmt: skip
     questions = {
         "prompt": [one.question.text for one in tasks.tasks],
         "task_index": list(range(len(tasks.tasks))),
     }
-    if config.adapter is not None:
-        policy: dict[str, Any] = {"model": stage_models.with_adapter(config, Parts(model, arguments))}
-    else:
-        assert config.lora is not None  # `preflight` wants one of them
-        policy = {"model": model, "peft_config": grpo.lora(config.lora)}
-    log = StageLog(run_dir)
-    trainer = Trainer(
-        **policy, args=arguments, processing_class=tokenizer, train_dataset=Dataset.from_dict(questions),
-        reward_funcs=[consequence], rollouts=source, watchdog=watchdog,
-    )  # fmt: skip
-    log.attach(trainer)
-    return trainer, built
+    with ExitStack() as stack:  # nobody else could let go of an engine that runs when something fails
+        watchdog = Watchdog(config.watchdog_s, arguments.process_index, run_dir.path)
+        stack.callback(watchdog.stop)
+        # The drafter stands for the questioner, which is the policy itself.
+        built = build_roles(
+            config.drafter, config.drafter, config.answerer or config.drafter,
+            word_cap=multi_hop_sources.word_cap(suite), memo_folder=None,
+        )  # fmt: skip
+        stack.callback(built.close)
+        frozen = Frozen(built.roles.drafter, built.roles.answerer, Limits(config.cap, config.max_turns, k))
+        sampling = generators.Sampling(arguments.max_completion_length, arguments.temperature)
+        source = EpisodeRollouts(
+            _engine(config, model), tasks.tasks, tokenizer, frozen, config.reward, sampling, config.seed,
+            folder, watchdog,
+        )  # fmt: skip
+        stack.callback(source.close)
+        if config.adapter is not None:
+            policy: dict[str, Any] = {"model": stage_models.with_adapter(config, Parts(model, arguments))}
+        else:
+            assert config.lora is not None  # `preflight` wants one of them
+            policy = {"model": model, "peft_config": grpo.lora(config.lora)}
+        log = StageLog(run_dir)
+        trainer = Trainer(
+            **policy, args=arguments, processing_class=tokenizer, train_dataset=Dataset.from_dict(questions),
+            reward_funcs=[consequence], rollouts=source, watchdog=watchdog,
+        )  # fmt: skip
+        log.attach(trainer)
+        return trainer, stack.pop_all()
+
+
+def _engine(config: Config, model: str) -> "generators.Generator | None":
+    """What plays the policy; None where it plays itself."""
+    from train import stage_models
+
+    if config.generator.kind == "transformers":
+        return None
+    rank = config.lora.r if config.lora else stage_models.rank_of(config.adapter)
+    needs = generators.Needs(config.max_model_len, lora_rank=rank, revision=config.model_revision)
+    return generators.build(config.generator, model, needs=needs)[0]
 
 
 def consequence(

@@ -15,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from eval.arm_readings import arm_readings
+from eval.peak_memory import high_water
 from rollout.agents.protocol import Said, Spent
 from rollout.episode import Episode, Limits, Turn
 from rollout.shards import GRAPHS, RECORDS, Shard
@@ -90,9 +91,7 @@ def _fresh(folder: Path) -> tuple[float, float]:
 
 
 def _read(folder: Path) -> tuple[float, float]:
-    import resource
-
     began = time.perf_counter()
     arm_readings(folder)
     seconds = time.perf_counter() - began
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return seconds, high_water()

@@ -10,9 +10,9 @@ import json
 import multiprocessing
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval.peak_memory import high_water
 from eval.statistics import REREAD_RESAMPLES, REREAD_SEEDS, bca, interval_of
 from tasks.errors import InputError
 
@@ -84,15 +84,9 @@ def _peak() -> float:
     """MiB that ours adds to a process with its imports: the high-water marks before and after."""
     values = _values()
     bca(values, 10)
-    before = _high_water()
+    before = high_water()
     _ours(values)
-    return _high_water() - before
-
-
-def _high_water() -> float:
-    """MiB. Not `ru_maxrss`: a process inherits that from the one that started it."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
+    return high_water() - before
 
 
 def _equal(values: "NDArray[np.float64]") -> bool:

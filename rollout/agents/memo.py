@@ -14,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 
 from rollout.agents.protocol import Answerer, Drafter, Evidence, Said, Spent
+from rollout.append import append
 from tasks.errors import InputError
 from tasks.multi_hop import Question
 
@@ -56,17 +57,8 @@ class Memo:
         self._said[key] = said
         if self._file is not None:
             row = [key.hex(), said.text, said.spent.prompt, said.spent.new]
-            self._append(self._file, json.dumps(row).encode() + b"\n")
+            append(self._file, json.dumps(row).encode() + b"\n")
         return said
-
-    @staticmethod
-    def _append(file: FileIO, line: bytes) -> None:
-        try:
-            written = file.write(line)
-        except OSError as error:
-            raise InputError(f"{file.name}: cannot be written ({error.strerror})") from None
-        if written != len(line):
-            raise InputError(f"{file.name}: the disk is full; make room, then start again to go on")
 
     def _read(self, file: Path) -> None:
         for line in file.read_bytes().splitlines(keepends=True):

@@ -12,6 +12,7 @@ from tasks.errors import InputError
 from train import mini_hops_model, models, online
 from train.grpo_config import Lora
 from train.online import Config
+from train.recipe import load
 from train.run_dir import RunDir
 
 TASK = {"use": "mini_hops", "split": "train", "tasks": 24}
@@ -56,12 +57,11 @@ def test_groups_share_a_prompt_and_repeat_under_a_seed(questioner: str, tmp_path
         arguments = online.training_arguments(settings)
         run_dir = RunDir.open(tmp_path / name, {}, {})
         model = models.locate(questioner, 0, arguments)
-        trainer, roles = online.build(settings, tasks, model, arguments, run_dir)
+        trainer, engines = online.build(settings, tasks, model, arguments, run_dir)
         trainer.rows = [{"task_index": place // 4} for place in range(16)]
         assert trainer.rollouts is not None
         made.append(trainer.rollouts([""] * 16, trainer))
-        trainer.close()
-        roles.close()
+        engines.close()
     assert made[0] == made[1]
     prompts = [tuple(ids) for ids in made[0]["prompt_ids"]]
     assert all(len(set(prompts[place : place + 4])) == 1 for place in range(0, 16, 4))
@@ -88,10 +88,34 @@ def test_what_cannot_run_is_refused(changes: dict[str, Any], told: str, tmp_path
         ({"adapter": Path("a")}, "give either lora"),
         ({"trainer": {"beta": 0.1}}, "the reference would be the base model"),
         ({"trainer": {"seed": 1}}, "it stands at the top"),
-        ({"dtype": "float8"}, "dtype is 'float8'"),
         ({"cap": 0}, "cap is 0"),
     ],
 )
 def test_settings_that_are_none(changes: dict[str, Any], told: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=told):
         config(tmp_path, **changes)
+
+
+def test_what_fails_while_it_is_built_leaves_nothing_running(
+    questioner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rollout.agents.build import Built
+    from train.watchdog import Watchdog
+
+    stopped: list[str] = []
+    monkeypatch.setattr(Built, "close", lambda self: stopped.append("roles"))
+    monkeypatch.setattr(Watchdog, "stop", lambda self: stopped.append("watchdog"))
+    monkeypatch.setattr("train.stage_log.StageLog.attach", lambda *_: 1 / 0)
+    settings = config(tmp_path / "run", questioner)
+    tasks = multi_hop_sources.load(TASK, 0)
+    arguments = online.training_arguments(settings)
+    run_dir = RunDir.open(tmp_path / "run", {}, {})
+    with pytest.raises(ZeroDivisionError):
+        online.build(settings, tasks, questioner, arguments, run_dir)
+    assert stopped == ["roles", "watchdog"]
+
+
+def test_a_type_that_is_none_is_refused_as_the_recipe_is_read() -> None:
+    recipe = Path(__file__).parents[2] / "recipes" / "mini" / "qd_online.yaml"
+    with pytest.raises(InputError, match="'dtype' is 'float8'"):
+        load(recipe, ["dtype=float8"])

@@ -24,7 +24,7 @@ def test_the_high_water_mark_is_of_the_process_itself() -> None:
     """The parent's memory does not hide what the child takes."""
     held = bytearray(400 << 20)
     code = (
-        "from eval.bench.statistics import _high_water as mark; before = mark(); "
+        "from eval.peak_memory import high_water as mark; before = mark(); "
         "held = b'1' * (100 << 20); print(before, mark() - before)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
