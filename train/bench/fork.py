@@ -2,7 +2,7 @@
 
 Runs are recorded, then every decision is forked: 8 candidates, of which those that ask the same are followed
 once. The other side plays the whole run of each candidate, its sampled move included, without a memo. Both
-have as many candidates under way at once, on one real vLLM engine; they label the same pairs, so ratios are
+have as many requests under way at once, on one real vLLM engine; they label the same pairs, so ratios are
 per pair.
 
 * `calls_ratio`, `time_ratio`: calls of a model, and time, at decisions after the first question.
@@ -29,15 +29,15 @@ from rollout.agents.memo import Memo, MemoDrafter
 from rollout.episode import Episode, Stage, play
 from rollout.forker import Plan, fork, states_of
 from rollout.gather import gather
-from rollout.generators import Generator, Needs, Request, Sampling
+from rollout.generators import Generation, Generator, Needs, Request, Sampling
 from rollout.recorder import Indexes, record, units
 from rollout.seeds import derive
 from rollout.shards import Shard, read
 from tasks.errors import InputError
 from tasks.move import STOP_TEXT, Ask, Stop, spell
 from tasks.multi_hop import MultiHopTask, Question
-from train.bench.episodes import RECIPE, Players, made_up
-from train.bench.rollout import SMALL, engine_of, prompt_ids, random_model
+from train.bench.episodes import RECIPE, TINY, Players, made_up
+from train.bench.rollout import engine_of, prompt_ids, random_model
 
 TASKS, CONCURRENCY, N = 12, 16, 8
 PLAN = Plan(n=N, min_frontier=0)
@@ -54,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
         raise InputError(f"askrl bench fork takes no arguments, not {' '.join(arguments)}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        model = random_model(SMALL, folder / "small")
+        model = random_model(TINY, folder / "tiny")
         with engine_of(model, Needs(max_model_len=8192)) as engine:
             print(json.dumps(_measure(engine, folder)))
     return 0
@@ -80,9 +80,9 @@ def _measure(engine: Generator, folder: Path) -> dict[str, float | int]:
     later, first = ([one for one in decisions if bool(one[1]) is after] for after in (True, False))
     sides: dict[str, tuple[Side, Side]] = {}
     for name, some in (("after the first question", later), ("before it", first)):
-        ours = timed(Forkers(engine, memo), partial(Forkers.fork_all, some=some, tasks=tasks))
+        ours = timed(Forkers(Gate(engine), memo), partial(Forkers.fork_all, some=some, tasks=tasks))
         from_start = partial(Forkers.play_all, some=some, tasks=tasks, at_once=CONCURRENCY)
-        again = timed(Forkers(engine), from_start)
+        again = timed(Forkers(Gate(engine)), from_start)
         sides[name] = ours, again
         print(
             f"{len(some)} decisions {name}: forked {ours.seconds:.1f} s, {ours.calls} calls; from the start "
@@ -114,10 +114,27 @@ def timed(players: "Forkers", work: "Callable[[Forkers], Coroutine[Any, Any, Non
     return Side(seconds, len(players.asked), len(set(players.asked)))
 
 
+class Gate:
+    """Lets at most `CONCURRENCY` requests through to the engine at once."""
+
+    def __init__(self, engine: Generator) -> None:
+        self.engine = engine
+        self._free = asyncio.Semaphore(CONCURRENCY)
+
+    async def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        """Each as soon as there is room; those of one prompt find it in the engine's cache."""
+
+        async def one(request: Request) -> Generation:
+            async with self._free:
+                return (await self.engine.generate([request], sampling))[0]
+
+        return await gather(one(request) for request in requests)
+
+
 class Forkers(Players):
     """Players whose questioner can be sampled at a state; without a memo everything is said anew."""
 
-    def __init__(self, engine: Generator, memo: Memo | None = None) -> None:
+    def __init__(self, engine: "Generator | Gate", memo: Memo | None = None) -> None:
         super().__init__(engine, memo or Memo())
         self.asked: list[int] = []
         self.indexes = Indexes(kept=TASKS)
@@ -162,7 +179,7 @@ class Forkers(Players):
         return Stage(task.question, pool, episode.pool, episode.policy, episode.pins)
 
     async def fork_all(self, some: Sequence[Decision], tasks: dict[str, MultiHopTask]) -> None:
-        """Fork each decision, so many at once that their candidates are `CONCURRENCY`."""
+        """Fork each decision, `CONCURRENCY` at once; the gate is what bounds their requests."""
         todo = iter(some)
 
         async def worker() -> None:
@@ -171,7 +188,7 @@ class Forkers(Players):
                 if await fork(stage, self, self.roles, one, turn, N, PLAN) is None:
                     raise RuntimeError("a state is not what was recorded")
 
-        await gather(worker() for _ in range(max(1, CONCURRENCY // (N - 1))))
+        await gather(worker() for _ in range(CONCURRENCY))
 
     async def play_all(self, some: Sequence[Decision], tasks: dict[str, MultiHopTask], at_once: int) -> None:
         """Play the run of every candidate from the start, so many at once."""
