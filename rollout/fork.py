@@ -57,6 +57,8 @@ class Config:
     def __post_init__(self) -> None:
         if self.n < 1 or self.concurrency < 1 or self.min_frontier < 0:
             raise InputError("n and concurrency must be at least 1, min_frontier at least 0")
+        if any(limit is not None and limit < 0 for limit in (self.max_states, self.max_calls)):
+            raise InputError("max_states and max_calls must be at least 0; leave them out for no limit")
         if not self.temperature > 0.0:
             raise InputError(f"temperature is {self.temperature:g}; at 0 all candidates would be one")
         if not 0 <= self.shard < self.shards:
@@ -78,6 +80,9 @@ def run(config: Config) -> None:
     try:
         if not hasattr(built.roles.questioner, "sample"):
             raise InputError("questioner: it cannot sample several moves at one state")
+        next(
+            _states(config, config.records, tasks, built, set()), None
+        )  # refuses before the folder is claimed
         _claim(config, config.records, tasks, built)
         asyncio.run(_fork(config, config.records, tasks, built))
     finally:
@@ -101,18 +106,16 @@ def _claim(config: Config, records: Path, tasks: MultiHopSet, built: Built) -> N
 async def _fork(config: Config, records: Path, tasks: MultiHopSet, built: Built) -> None:
     from tqdm import tqdm
 
-    by_id = {task.question.id: task for task in tasks.tasks}
     plan = Plan(config.n, config.temperature, config.min_frontier)
     have = recorded(config.output_dir)
     indexes = Indexes(kept=2 * config.concurrency)
     shard = Shard(config.output_dir / RECORDS / f"{config.shard:05d}-of-{config.shards:05d}.jsonl")
     counts: Counter[str] = Counter()
-    todo = _states(config, records, by_id, built, have, plan)
+    todo = _states(config, records, tasks, built, have)
     questioner = cast(Forkable, built.roles.questioner)
 
     async def worker() -> None:
-        for episode, turn, n in todo:
-            task = by_id[episode.task]
+        for episode, turn, task, n in todo:
             pool = indexes.of(episode.pool, task)
             stage = Stage(task.question, pool, episode.pool, episode.policy, episode.pins)
             if config.max_calls is not None and built.memo.calls - built.memo.saved >= config.max_calls:
@@ -140,9 +143,11 @@ async def _fork(config: Config, records: Path, tasks: MultiHopSet, built: Built)
 
 
 def _states(
-    config: Config, records: Path, by_id: Mapping[str, MultiHopTask], built: Built, have: set[str], plan: Plan
-) -> Iterator[tuple[Episode, int, int]]:
-    """(run, turn, candidates to try) of each state of this shard that is not there yet."""
+    config: Config, records: Path, tasks: MultiHopSet, built: Built, have: set[str]
+) -> Iterator[tuple[Episode, int, MultiHopTask, int]]:
+    """(run, turn, its task, candidates to try) of each state of this shard that is not there yet."""
+    by_id = {task.question.id: task for task in tasks.tasks}
+    plan = Plan(config.n, config.temperature, config.min_frontier)
     forked = 0
     for episode in read(records):
         _check(episode, built, records)
@@ -163,7 +168,7 @@ def _states(
             if config.max_states is not None and forked > config.max_states:
                 n = 1
             if key_of(episode, turn) not in have:
-                yield episode, turn, n
+                yield episode, turn, task, n
 
 
 def _check(episode: Episode, built: Built, records: Path) -> None:

@@ -76,7 +76,7 @@ class Fork:
     @classmethod
     def from_line(cls, line: bytes, where: str) -> "Fork":
         """Raises InputError, which names `where`, for anything but the JSON of what `to_row` gave."""
-        return decode(cls, line, VERSION, where, "fork again")
+        return decode(cls, line, VERSION, where, "it has to be of a rollout.fork job: fork again")
 
 
 def fork_key(

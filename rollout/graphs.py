@@ -30,7 +30,9 @@ class Golds:
         """From `graphs`, else from the file beside the records."""
         file = graphs or beside(records)
         if file is None:
-            raise InputError(f"{records}: no {GRAPHS} beside it; name the file: graphs")
+            raise InputError(
+                f"{records}: no {GRAPHS} beside it; name it: --graphs FILE, in a recipe graphs=FILE"
+            )
         return cls(file)
 
     def of_task(self, suite: str, task: str, where: object) -> Gold:

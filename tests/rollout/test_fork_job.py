@@ -13,7 +13,9 @@ from rollout.forks import Fork
 from rollout.record import Config as Recording
 from rollout.record import run as record
 from rollout.shards import files, read
+from rollout.shards import lines as whole_lines
 from tasks.errors import InputError
+from tests.rollout.killed import killed, lines
 
 TASK = {"use": "mini_hops", "split": "train", "tasks": 9}
 WALKER, MINI = MiniRole("mini", slip=0.3, eager=0.5), MiniRole("mini")
@@ -29,10 +31,6 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def config(folder: Path, records: Path | None, **changes: Any) -> Config:
     fields = {"task": TASK, "questioner": WALKER, "drafter": MINI, "output_dir": folder, "records": records}
     return Config(**{**fields, "n": 4, "min_frontier": 1, **changes})
-
-
-def lines(folder: Path) -> list[bytes]:
-    return sorted(line for file in files(folder) for line in file.read_bytes().splitlines())
 
 
 def forks(folder: Path) -> list[Fork]:
@@ -103,6 +101,12 @@ def test_records_of_something_else_are_refused(
         run(config(tmp_path / "f", **{"records": records, **changes}))
 
 
+def test_what_is_refused_claims_no_folder(records: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="recorded with another questioner"):
+        run(config(tmp_path / "f", records, questioner=MINI))
+    run(config(tmp_path / "f", records))
+
+
 def test_a_folder_of_another_forking_is_refused(records: Path, tmp_path: Path) -> None:
     run(config(tmp_path / "f", records))
     with pytest.raises(InputError, match="holds another forking: n differs;"):
@@ -152,8 +156,35 @@ def test_a_state_whose_prompt_is_another_is_not_forked(records: Path, tmp_path: 
         ({"temperature": 0.0}, "temperature is 0; at 0 all candidates would be one"),
         ({"min_frontier": -1}, "min_frontier at least 0"),
         ({"shard": -1}, "shards count from 0"),
+        ({"max_states": -1}, "max_states and max_calls must be at least 0"),
     ],
 )
 def test_settings_out_of_range(changes: dict[str, Any], told: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=told):
         config(tmp_path, tmp_path, **changes)
+
+
+FORKING = """
+import sys
+from pathlib import Path
+from rollout.fork import run
+from tests.rollout.test_fork_job import TASK, config
+
+folder, records, tasks = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+run(config(folder, records, task={**TASK, "tasks": tasks}, memo=folder / "memo"))
+"""
+
+
+def readable(folder: Path) -> None:
+    whole = [line for file in files(folder) for _, line in whole_lines(file)]
+    assert all(Fork.from_line(line, "").candidates for line in whole)
+
+
+@pytest.mark.parametrize(
+    ("times", "tasks"),
+    [pytest.param(3, 90, marks=pytest.mark.slow), pytest.param(50, 900, marks=pytest.mark.soak)],
+)
+def test_kills_at_random_moments_lose_and_double_nothing(times: int, tasks: int, tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    record(Recording({**TASK, "tasks": tasks}, WALKER, MINI, records))
+    assert len(killed(tmp_path, FORKING, (str(records), str(tasks)), times, readable)) > 3 * tasks

@@ -1,13 +1,6 @@
 """Recording: nothing lost, doubled or torn, whatever kills it."""
 
 import asyncio
-import json
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +9,7 @@ from rollout.recorder import record, recorded, units
 from rollout.shards import Shard, files, read
 from tasks.errors import InputError
 from tests.rollout.hand_roles import RECIPE, Everywhere, asks, task
+from tests.rollout.killed import killed, lines
 
 TASKS = [task(f"t{i}") for i in range(6)]
 ARM = Everywhere(asks("where is the red lake", "what is the capital of Orland"))
@@ -29,10 +23,6 @@ def recording(folder: Path, name: str = "a.jsonl") -> None:
         asyncio.run(record(todo, ARM, RECIPE, shard, 4))
     finally:
         shard.close()
-
-
-def lines(folder: Path) -> list[bytes]:
-    return sorted(line for file in files(folder) for line in file.read_bytes().splitlines())
 
 
 def test_each_task_and_seed_is_recorded_once(tmp_path: Path) -> None:
@@ -102,52 +92,19 @@ folder = Path(sys.argv[1])
 have = recorded(folder)
 tasks = [hand_roles.task(f"t{i}") for i in range(int(sys.argv[2]))]
 todo = [unit for unit in units(tasks, (0, 1), RECIPE) if unit.key not in have]
-print(len(todo), flush=True)
 asyncio.run(record(todo, ARM, RECIPE, Shard(folder / "records" / "a.jsonl"), 8))
 """
 
 
-def kills(folder: Path, times: int, tasks: int) -> None:
-    """Kill a recording at random moments, then let it end; compare with an undisturbed one."""
-    command = [sys.executable, "-c", SLOW]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    subprocess.run(
-        [*command, str(folder / "calm"), str(tasks)], env=environment, check=True, capture_output=True
-    )
-    draw, left = random.Random(0), []
-    (whole,) = (file.stat().st_size for file in files(folder / "calm"))
-    shard = folder / "killed" / "records" / "a.jsonl"
-    for _ in range(times):
-        before = shard.stat().st_size if shard.exists() else 0
-        process = subprocess.Popen(
-            [*command, str(folder / "killed"), str(tasks)], env=environment, stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        left.append(int(process.stdout.readline()))
-        # At a random place of what is left to do, and a random moment after it.
-        place = before + draw.uniform(0, 1.5) * whole / times
-        while process.poll() is None and (shard.stat().st_size if shard.exists() else 0) < place:
-            time.sleep(0.001)
-        time.sleep(draw.uniform(0, 0.005))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        if (folder / "killed" / "records").is_dir() and files(folder / "killed"):
-            for episode in read(folder / "killed"):  # readable at any moment
-                assert episode.answer
-    assert len(set(left)) > times // 2  # or the kills came before anything was recorded, or after all was
-    subprocess.run(
-        [*command, str(folder / "killed"), str(tasks)], env=environment, check=True, capture_output=True
-    )
-    assert lines(folder / "killed") == lines(folder / "calm")
-    keys = [json.loads(line)["key"] for line in lines(folder / "killed")]
-    assert len(keys) == len(set(keys)) == 2 * tasks
+def readable(folder: Path) -> None:
+    assert all(episode.answer for episode in read(folder))
 
 
 @pytest.mark.slow
 def test_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) -> None:
-    kills(tmp_path, 4, tasks=400)
+    assert len(killed(tmp_path, SLOW, ("400",), 4, readable)) == 800
 
 
 @pytest.mark.soak
 def test_fifty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
-    kills(tmp_path, 50, tasks=4000)
+    assert len(killed(tmp_path, SLOW, ("4000",), 50, readable)) == 8000
