@@ -96,6 +96,12 @@ class NeedGraph:
             need.id for need in self.required if need.id not in done and self.prerequisites[need.id] <= done
         )
 
+    def passed_over(self, retrieved: Collection[Uid]) -> frozenset[str]:
+        """Unresolved required needs that a resolved one depends on: the order to be repaired."""
+        done = self.resolved(retrieved)
+        required = {need.id for need in self.required}
+        return frozenset(u for name in done for u in self.parents[name] if u in required - done)
+
     @functools.cached_property
     def prerequisites(self) -> Mapping[str, frozenset[str]]:
         """The nearest required ancestors of each need, through optional ones."""

@@ -144,7 +144,7 @@ def _label(start: int) -> Labelled:
             last = fork.policy, fork.pins, fork.limits
             origin = json.dumps([fork.policy, fork.pins, plain(fork.limits)])
         origins[origin] += 1
-        found = decisions(fork, gold, config.worth)
+        found = decisions(fork, gold, config.worth, config.rules.repair)
         row = imitation_row(fork, found, gold, config.sft_gate, config.sft_threshold, dropped)
         if row is not None:
             imitation.append(export_files.Waiting(fork.prompt, row.target, row.id, row.kind, lineage(fork)))

@@ -1,7 +1,7 @@
 """What a question led to, and which of two questions asked at one state led further (arXiv 2609.37236).
 
 No judge and no reward model: a decision is measured by the evidence that came after it. The order of two
-decisions is the first of outcome, quickness and gain that is known on both sides and differs.
+decisions is the first of outcome, (repair,) quickness and gain that is known on both sides and differs.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,13 +13,13 @@ from rollout.forks import Fork
 from tasks.answer_match import holds
 from tasks.move import Ask, Move
 from tasks.multi_hop import Gold
-from tasks.need_graph import Uid
+from tasks.need_graph import NeedGraph, Uid
 
 DONE = 1.0 - 1e-12
 EQUAL = 1e-9
 """Values are sums of three terms: a gap of exactly the margin must not pass by rounding."""
 
-Key = Literal["outcome", "quickest", "gain"]
+Key = Literal["outcome", "repair", "quickest", "gain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Decision:
     """Turns from here on until all is covered; -1 if it never is."""
     correct: bool | None
     """Whether the final answer holds the gold answer."""
+    repairs: bool = False
+    """Whether it resolved a need that the run had passed over: one that builds on it was resolved before."""
 
     @property
     def asks(self) -> bool:
@@ -62,18 +64,32 @@ def done_before(fork: Fork, gold: Gold) -> bool | None:
     return None if covered is None else covered >= DONE
 
 
-def decisions(fork: Fork, gold: Gold, worth: Worth | None = None) -> list[Decision]:
-    """What each candidate of a state led to, in their order."""
+def decisions(fork: Fork, gold: Gold, worth: Worth | None = None, repair: bool = False) -> list[Decision]:
+    """What each candidate of a state led to, in their order.
+
+    `repair` marks those that mend the order of the run, which the paper does not ask for.
+    """
     worth, evidence = worth or Worth(), frozenset(fork.evidence)
+    passed_over = gold.graph.passed_over(evidence) if repair else frozenset()
     return [
         Decision(
             candidate.index,
             candidate.move,
             *_worth(candidate.turns, evidence, gold.graph.wanted, worth),
             holds(candidate.answer, gold.answers),
+            _resolves(passed_over, candidate.turns[:1], evidence, gold.graph),
         )
         for candidate in fork.candidates
     ]
+
+
+def _resolves(
+    wanted: frozenset[str], turns: Sequence[Turn], evidence: frozenset[str], graph: NeedGraph
+) -> bool:
+    """Whether these turns resolve one of the needs."""
+    if not wanted:
+        return False
+    return not wanted.isdisjoint(graph.resolved(evidence.union(*(turn.retrieved for turn in turns))))
 
 
 def _worth(
@@ -115,6 +131,8 @@ def better(a: Decision, b: Decision) -> tuple[Decision, Decision, Key] | None:
     """(the better, the worse, why), or None where no key that both know tells them apart."""
     if a.correct is not None and b.correct is not None and a.correct != b.correct:
         return (a, b, "outcome") if a.correct else (b, a, "outcome")
+    if a.repairs != b.repairs:
+        return (a, b, "repair") if a.repairs else (b, a, "repair")
     if a.to_complete >= 0 and b.to_complete >= 0 and a.to_complete != b.to_complete:
         return (a, b, "quickest") if a.to_complete < b.to_complete else (b, a, "quickest")
     if a.value is not None and b.value is not None and abs(a.value - b.value) > EQUAL:

@@ -21,7 +21,7 @@ Kind = Literal["ask_ask", "ask_stop", "stop_done", "not_done"]
 """Two asks; an ask and a STOP that were both tried; and two kinds with a STOP that nobody tried: where all is
 in hand over the best ask, where it is not under the best ask."""
 
-Reason = Literal["outcome", "quickest", "gain", "stop_done", "not_done"]
+Reason = Literal["outcome", "repair", "quickest", "gain", "stop_done", "not_done"]
 """What decided. `stop_done`: all was in hand, so STOP won; `not_done`: something was missing, so the ask."""
 
 
@@ -35,6 +35,8 @@ class Rules:
     """In characters: or length would be learned."""
     max_pairs: int = 12
     """Of a state, chosen by hash; `not_done` pairs come on top."""
+    repair: bool = False
+    """Prefer an ask that resolves what the run passed over, whatever its margin (beyond the paper)."""
 
     def __post_init__(self) -> None:
         if self.margin < 0.0 or self.max_length_gap < 0 or self.max_pairs < 1:
@@ -84,8 +86,12 @@ def distinct(found: Sequence[Decision], dropped: Counter[str]) -> list[Decision]
 
 
 def best(asks: Sequence[Decision]) -> Decision:
-    """The ask of the largest value; of equals the one tried first."""
-    return max(asks, key=lambda one: (one.value if one.value is not None else float("-inf"), -one.index))
+    """The ask of the largest value, one that repairs before others; of equals the one tried first."""
+
+    def rank(one: Decision) -> tuple[bool, float, int]:
+        return one.repairs, one.value if one.value is not None else float("-inf"), -one.index
+
+    return max(asks, key=rank)
 
 
 def far_apart(a: Decision, b: Decision, margin: float) -> bool:
@@ -112,7 +118,7 @@ def _ask_ask(fork: Fork, asks: Sequence[Decision], rules: Rules, dropped: Counte
         order = better(a, b)
         if order is None:
             dropped["tie"] += 1
-        elif not far_apart(a, b, rules.margin):
+        elif order[2] != "repair" and not far_apart(a, b, rules.margin):
             dropped["margin"] += 1
         elif not alike_in_length(a, b, rules.max_length_gap):
             dropped["length"] += 1

@@ -26,10 +26,16 @@ FORK = Fork(
 
 
 def decided(
-    index: int, correct: bool | None, complete: int, phi: float, rho: float, characters: int
+    index: int,
+    correct: bool | None,
+    complete: int,
+    phi: float,
+    rho: float,
+    characters: int,
+    repairs: bool = False,
 ) -> Decision:
     question = f"{index} " + "x" * (characters - 2)
-    return Decision(index, Ask(question), phi, value_of(phi, rho), complete, correct)
+    return Decision(index, Ask(question), phi, value_of(phi, rho), complete, correct, repairs)
 
 
 P = {
@@ -131,6 +137,24 @@ def test_beside_a_stop_an_ask_wins_by_gain_or_outcome() -> None:
     assert (pair.kind, pair.reason, pair.chosen.index) == ("ask_stop", "outcome", 1)
 
 
+def test_an_ask_that_mends_the_order_is_preferred_where_that_is_asked_for() -> None:
+    # s2 is in hand, s1 on which it builds is not: of two asks that gain as much, the one for s1 is to be made
+    fork = forked(
+        candidate(0, turn("mira", UIDS[2])), candidate(1, turn("lake", UIDS[0])), evidence=(UIDS[1],)
+    )
+    assert GOLD.graph.passed_over(fork.evidence) == {"s1"}
+    assert GOLD.graph.passed_over((UIDS[0], UIDS[1])) == set()
+    dropped: Counter[str] = Counter()
+    found = pairs(fork, decisions(fork, GOLD), GOLD, Rules(), dropped)
+    assert [one.kind for one in found] == ["not_done"]
+    assert found[0].chosen.index == 0
+    assert dropped["tie"] == 1
+    found = pairs(fork, decisions(fork, GOLD, repair=True), GOLD, Rules(repair=True), Counter())
+    assert [(one.kind, one.reason, one.chosen.index) for one in found] == [
+        ("ask_ask", "repair", 1), ("not_done", "not_done", 1)
+    ]  # fmt: skip
+
+
 def test_a_question_that_holds_the_answer_is_never_kept() -> None:
     gold = dataclasses.replace(GOLD, answers=("Thomas Miller",))
     fork = forked(
@@ -174,6 +198,7 @@ def test_answers(answers: tuple[str, ...], answer: str, correct: bool | None) ->
 DECISIONS = st.builds(
     decided, st.integers(0, 9), st.sampled_from([True, False, None]), st.integers(-1, 4),
     st.sampled_from([0.0, 0.2, 0.4, 1.0]), st.sampled_from([0.0, 0.5, 1.0]), st.integers(5, 120),
+    st.booleans(),
 )  # fmt: skip
 
 
