@@ -24,8 +24,8 @@ from tasks.suites.rows import read, whole
 from tasks.suites.task import GraphTask, Row, SkipRow
 from tasks.suites.two_wiki import read_aliases
 
-MINI = "mini_hops"
-USES = (*SUITES, MINI)
+MINI, COMPOSED = "mini_hops", "composed"
+USES = (*SUITES, MINI, COMPOSED)
 """What `use` may name, beside a module of the user's own."""
 
 
@@ -107,16 +107,21 @@ def load(section: Mapping[str, Any], seed: int) -> MultiHopSet:
 
 def top_k(suite: str) -> int:
     """Paragraphs that a question fetches at most; in suites of a user's own as many as in MuSiQue."""
-    if suite == MINI:
+    if _single(suite) == MINI:
         return int(_module(MINI, "task").TOP_K)
-    return SUITES.get(suite, SUITES["musique"]).top_k
+    return SUITES.get(_single(suite), SUITES["musique"]).top_k
 
 
 def word_cap(suite: str) -> int:
     """Words that a final answer may have; in suites of a user's own as many as in MuSiQue."""
-    if suite == MINI:
+    if _single(suite) == MINI:
         return int(_module(MINI, "task").WORD_CAP)
-    return SUITES.get(suite, SUITES["musique"]).word_cap
+    return SUITES.get(_single(suite), SUITES["musique"]).word_cap
+
+
+def _single(suite: str) -> str:
+    """The suite that a composed one is made of; any other as it is."""
+    return suite.removeprefix(f"{COMPOSED}_")
 
 
 def _module(use: object, where: str) -> ModuleType:
