@@ -3,13 +3,16 @@
 import argparse
 import hashlib
 import json
+import multiprocessing
 import random
-import resource
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from eval.peak_memory import high_water
 from rollout.agents.protocol import Spent
 from rollout.episode import Limits, Turn, digest
 from rollout.forks import Candidate, Fork
@@ -35,10 +38,9 @@ def run(arguments: Sequence[str]) -> None:
         states = 2 * options.rows // sum(CANDIDATES)
         size = write(folder / "one", states, 1, options.seed)
         write(folder / "three", states, 3, options.seed)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        seconds = timed(folder / "one", folder / "first")
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        with workers_watched() as workers:
+            seconds = timed(folder / "one", folder / "first")
+        peak = high_water() + sum(workers.values())
         timed(folder / "one", folder / "again")
         timed(folder / "three", folder / "sharded")
         same = [digests(folder / other) == digests(folder / "first") for other in ("again", "sharded")]
@@ -46,12 +48,32 @@ def run(arguments: Sequence[str]) -> None:
     result = {
         "rows": options.rows, "bytes_per_row": round(size / options.rows), "seconds": round(seconds, 1),
         "rows_per_second": round(options.rows / seconds),
-        "peak_rss_mib": round((peak + 2 * workers) / 1024),
-        "rss_before_mib": round(before / 1024),
+        "peak_rss_mib": round(peak),
         "same_on_rerun": same[0], "same_for_other_shards": same[1],
         "written": sum(summary["rows"].values()),
     }  # fmt: skip
     print(json.dumps(result))
+
+
+@contextmanager
+def workers_watched() -> Iterator[dict[int, float]]:
+    """The most memory in MiB of each process that this one starts, by its number; looked at all the while."""
+    found: dict[int, float] = {}
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            for child in multiprocessing.active_children():
+                with suppress(OSError, StopIteration):
+                    found[child.pid or 0] = high_water(child.pid or 0)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        watcher.join()
 
 
 def timed(records: Path, to: Path) -> float:
