@@ -80,9 +80,8 @@ def run(config: Config) -> None:
     try:
         if not hasattr(built.roles.questioner, "sample"):
             raise InputError("questioner: it cannot sample several moves at one state")
-        next(
-            _states(config, config.records, tasks, built, set()), None
-        )  # refuses before the folder is claimed
+        # A first state before the folder is claimed: what does not fit together leaves nothing behind.
+        next(_states(config, config.records, tasks, built, set()), None)
         _claim(config, config.records, tasks, built)
         asyncio.run(_fork(config, config.records, tasks, built))
     finally:
