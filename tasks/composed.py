@@ -16,6 +16,7 @@ from tasks.answer_match import holds
 from tasks.errors import InputError
 from tasks.multi_hop import Gold, MultiHopSet, MultiHopTask, Paragraph, Question, uid_of
 from tasks.need_graph import NeedGraph
+from tasks.suites.pool import with_evidence
 
 SUITE = "composed"
 DEEP = 2
@@ -32,10 +33,13 @@ class Config:
     """So many pairs, twice as many tasks."""
 
     def __post_init__(self) -> None:
+        from tasks import multi_hop_sources
+
         if self.of.get("split") != "test":
             raise InputError("task.of: composed tasks are made of test tasks; use split: test there")
         if self.of.get("use") == SUITE:
             raise InputError("task.of: composed tasks cannot be composed again; name a suite")
+        multi_hop_sources.config_of(self.of, "task.of")
         if self.pairs < 1:
             raise InputError(f"task.pairs is {self.pairs}; use at least 1")
 
@@ -74,10 +78,15 @@ def unfit(a: MultiHopTask, b: MultiHopTask) -> str | None:
 
 
 def composed(first: MultiHopTask, second: MultiHopTask) -> MultiHopTask:
-    """Both as one task. Raises KeyError where evidence is in neither pool: it would look like no coverage."""
-    pair = " + ".join(sorted((first.question.id, second.question.id)))
+    """Both as one task. Raises SkipRow where evidence is in neither pool: it would look like no coverage."""
+    in_order = sorted((first, second), key=lambda task: task.question.id)
+    pair = " + ".join(task.question.id for task in in_order)
     suite = f"{SUITE}_{first.question.suite}"
-    by_text = {one.text: one for task in sorted((first, second), key=_id) for one in task.pool}
+    by_text = {
+        one.text: one
+        for task in sorted((first, second), key=lambda task: task.question.id)
+        for one in task.pool
+    }
     pieces = [by_text[text] for text in sorted(by_text)]
     random.Random(f"{SUITE}/{pair}").shuffle(pieces)
     pool = tuple(
@@ -86,7 +95,7 @@ def composed(first: MultiHopTask, second: MultiHopTask) -> MultiHopTask:
     )
     moved = {one.text: one.uid for one in pool}
     halves = [
-        _prefixed(task.gold.graph, name, {one.uid: moved[one.text] for one in task.pool})
+        _prefixed(with_evidence(task.gold.graph, {one.uid: moved[one.text] for one in task.pool}), name)
         for name, task in (("a", first), ("b", second))
     ]
     graph = NeedGraph(
@@ -120,13 +129,6 @@ def _answered_in(a: MultiHopTask, b: MultiHopTask) -> bool:
     return any(holds(text, a.gold.answers) for text in (b.question.text, *(one.text for one in b.pool)))
 
 
-def _prefixed(graph: NeedGraph, prefix: str, uids: Mapping[str, str]) -> NeedGraph:
-    needs = (
-        replace(need, id=f"{prefix}.{need.id}", evidence=tuple(uids[str(uid)] for uid in need.evidence))
-        for need in graph.needs
-    )
+def _prefixed(graph: NeedGraph, prefix: str) -> NeedGraph:
+    needs = (replace(need, id=f"{prefix}.{need.id}") for need in graph.needs)
     return NeedGraph(tuple(needs), tuple((f"{prefix}.{u}", f"{prefix}.{v}") for u, v in graph.edges))
-
-
-def _id(task: MultiHopTask) -> str:
-    return task.question.id

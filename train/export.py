@@ -42,6 +42,8 @@ class Config:
     """By default `graphs.jsonl` in the folder of the records."""
     rules: Rules = field(default_factory=Rules)
     worth: Worth = field(default_factory=Worth)
+    repair: bool = False
+    """Prefer an ask that resolves what the run passed over, whatever its margin (beyond the paper)."""
     sft_gate: Gate = "phi"
     """What of the best ask has to clear the threshold, for a row of imitation."""
     sft_threshold: float = 0.05
@@ -144,7 +146,7 @@ def _label(start: int) -> Labelled:
             last = fork.policy, fork.pins, fork.limits
             origin = json.dumps([fork.policy, fork.pins, plain(fork.limits)])
         origins[origin] += 1
-        found = decisions(fork, gold, config.worth, config.rules.repair)
+        found = decisions(fork, gold, config.worth, config.repair)
         row = imitation_row(fork, found, gold, config.sft_gate, config.sft_threshold, dropped)
         if row is not None:
             imitation.append(export_files.Waiting(fork.prompt, row.target, row.id, row.kind, lineage(fork)))

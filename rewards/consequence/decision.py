@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rollout.episode import Turn
-from rollout.forks import Fork
+from rollout.forks import Candidate, Fork
 from tasks.answer_match import holds
 from tasks.move import Ask, Move
 from tasks.multi_hop import Gold
@@ -77,19 +77,19 @@ def decisions(fork: Fork, gold: Gold, worth: Worth | None = None, repair: bool =
             candidate.move,
             *_worth(candidate.turns, evidence, gold.graph.wanted, worth),
             holds(candidate.answer, gold.answers),
-            _resolves(passed_over, candidate.turns[:1], evidence, gold.graph),
+            _resolves(passed_over, candidate, evidence, gold.graph),
         )
         for candidate in fork.candidates
     ]
 
 
 def _resolves(
-    wanted: frozenset[str], turns: Sequence[Turn], evidence: frozenset[str], graph: NeedGraph
+    needs: frozenset[str], candidate: Candidate, evidence: frozenset[str], graph: NeedGraph
 ) -> bool:
-    """Whether these turns resolve one of the needs."""
-    if not wanted:
+    """Whether the move's own turn resolves one of these needs."""
+    if not needs or not candidate.turns:
         return False
-    return not wanted.isdisjoint(graph.resolved(evidence.union(*(turn.retrieved for turn in turns))))
+    return not needs.isdisjoint(graph.resolved(evidence.union(candidate.turns[0].retrieved)))
 
 
 def _worth(

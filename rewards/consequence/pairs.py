@@ -35,8 +35,6 @@ class Rules:
     """In characters: or length would be learned."""
     max_pairs: int = 12
     """Of a state, chosen by hash; `not_done` pairs come on top."""
-    repair: bool = False
-    """Prefer an ask that resolves what the run passed over, whatever its margin (beyond the paper)."""
 
     def __post_init__(self) -> None:
         if self.margin < 0.0 or self.max_length_gap < 0 or self.max_pairs < 1:

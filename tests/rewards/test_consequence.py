@@ -149,7 +149,7 @@ def test_an_ask_that_mends_the_order_is_preferred_where_that_is_asked_for() -> N
     assert [one.kind for one in found] == ["not_done"]
     assert found[0].chosen.index == 0
     assert dropped["tie"] == 1
-    found = pairs(fork, decisions(fork, GOLD, repair=True), GOLD, Rules(repair=True), Counter())
+    found = pairs(fork, decisions(fork, GOLD, repair=True), GOLD, Rules(), Counter())
     assert [(one.kind, one.reason, one.chosen.index) for one in found] == [
         ("ask_ask", "repair", 1), ("not_done", "not_done", 1)
     ]  # fmt: skip

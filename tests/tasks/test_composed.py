@@ -79,6 +79,7 @@ def test_what_is_no_pair() -> None:
     [
         ({**MINI, "split": "train"}, "made of test tasks; use split: test"),
         ({"use": "composed", "split": "test"}, "cannot be composed again"),
+        ({**MINI, "task": 3}, "task.of: unknown key 'task'"),
     ],
 )
 def test_what_they_are_made_of(of: dict[str, Any], told: str) -> None:
